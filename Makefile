@@ -1,0 +1,38 @@
+# README's two commands are `make demo` and `make test`.
+PYTHON ?= python3
+VENV := .venv
+RUN := $(VENV)/bin
+
+.PHONY: demo test lint types docs bench dist clean
+
+$(VENV)/.demo: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(RUN)/python -m pip install --quiet --disable-pip-version-check -e .
+	touch $@
+
+$(VENV)/.dev: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(RUN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	touch $@ $(VENV)/.demo
+
+demo: $(VENV)/.demo
+	$(RUN)/shoal demo
+
+test: $(VENV)/.dev
+	$(RUN)/python -m pytest -q -n 2
+
+lint: $(VENV)/.dev
+	$(RUN)/ruff check .
+	$(RUN)/ruff format --check .
+
+types: $(VENV)/.dev
+	$(RUN)/mypy
+
+docs: $(VENV)/.dev
+	$(RUN)/mkdocs build --strict
+
+bench: $(VENV)/.dev
+	$(RUN)/python benchmarks/search.py
+
+clean:
+	rm -rf $(VENV) site dist

@@ -1,0 +1,309 @@
+"""Anonymize: from a table and a policy to a proven release."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from shoal.algorithms import ALGORITHMS
+from shoal.core.contracts import Algorithm, Engine, Guarantee
+from shoal.core.counts import Counts, Domain
+from shoal.core.evaluate import Evaluation, Evaluator, Problem, Progress
+from shoal.core.hierarchy import Hierarchy
+from shoal.core.lattice import build
+from shoal.core.recoding import Recoding
+from shoal.core.schema import Role
+from shoal.engines import ENGINES
+from shoal.errors import CannotHonour, DataError, Infeasible, InternalError, OutOfTime, PolicyError
+from shoal.infeasible import nearest_miss
+from shoal.policy import Policy, limit_in_records
+from shoal.publish import published
+from shoal.recipe import audit_of, recipe_of
+from shoal.verify import Verification, verify
+
+
+@dataclass(frozen=True)
+class Release:
+    """A de-identified table, what was proven of it and what it cost."""
+
+    policy: Policy
+    evaluation: Evaluation
+    algorithm: str
+    hierarchies: tuple[Hierarchy, ...]
+    lattice_size: int
+    records: int
+    suppressed: int  # dropped or masked
+    masked: int
+    verification: Verification
+    seconds: Mapping[str, float]
+    table: Any = field(default=None, repr=False)  # None where it was written to a file
+    output: Path | None = None
+    recipe: Path | None = None
+
+    @property
+    def levels(self) -> dict[str, int]:
+        """The level of each quasi-identifier."""
+        return dict(zip(self.policy.roles.quasi_identifiers, self.evaluation.node, strict=True))
+
+    @property
+    def loss(self) -> float:
+        """The information loss, by the policy's metric."""
+        return self.evaluation.loss
+
+    def examples(self) -> dict[str, str]:
+        """Show labels as they are released; a column at level 0 stays as is."""
+        shown = {}
+        for hierarchy, level in zip(self.hierarchies, self.evaluation.node, strict=True):
+            labels = hierarchy.labels[level]
+            few = [label for label in labels if label != "missing"][:3]
+            shown[hierarchy.name] = (", ".join(few) + (", ..." if len(labels) > 3 else "")) if level else "as is"
+        return shown
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as plain values."""
+        work = self.evaluation.work
+        metric = self.policy.metric
+        return {
+            "levels": self.levels,
+            "loss": self.loss,
+            "metric": metric if isinstance(metric, str) else next(iter(metric)),
+            "algorithm": self.algorithm,
+            "proven": str(self.evaluation.proven),
+            "records": self.records,
+            "suppressed": self.suppressed,
+            "masked": self.masked,
+            "classes": self.verification.classes,
+            "smallest_class": self.verification.smallest_class,
+            "lattice_size": self.lattice_size,
+            "nodes_evaluated": work.nodes_evaluated,
+            "rows_scanned": work.rows_scanned,
+            "node_score": work.node_score,
+            "seconds": dict(self.seconds),
+            "verified": self.verification.verified,
+            "output": str(self.output) if self.output else None,
+            "recipe": str(self.recipe) if self.recipe else None,
+        }
+
+
+def anonymize(
+    table: Any,
+    policy: Policy | Mapping[str, Any] | str | Path,
+    *,
+    output: str | Path | None = None,
+    force: bool = False,
+    node: Mapping[str, int] | None = None,
+    engine: str | Engine = "duckdb",
+    seconds: float | None = None,
+    progress: Progress | None = None,
+) -> Release:
+    """Find the acceptable recoding of least loss, apply it, count the result afresh and release it.
+
+    Without an output the release's table is of the same kind as the table that came in. `node` fixes
+    the levels of the columns it names; the others are searched.
+    """
+    policy = Policy.load(policy)
+    engine = ENGINES.create(engine) if isinstance(engine, str) else engine
+    run = _Run(policy, engine, progress or (lambda *_: None))
+    if output is None:
+        return run.in_memory(table, node, seconds)
+    path = Path(output)
+    with published(path, engine.format_of(path), force=force) as (temporary, commit):
+        return run.to_file(table, node, seconds, path, temporary, commit)
+
+
+def problem_of(
+    policy: Policy, counts: Counts, domains: Mapping[str, Domain], node: Mapping[str, int] | None = None
+) -> Problem:
+    """Put counts and a policy together into what a search is given."""
+    hierarchies = policy.bind(domains)
+    heights = {hierarchy.name: hierarchy.height for hierarchy in hierarchies}
+    for name, level in (policy.limits("max_level") | policy.limits("min_level")).items():
+        if level > heights[name]:
+            message = f"Column {name!r}: level {level} is above its hierarchy, whose highest level is {heights[name]}."
+            raise PolicyError(message)
+    lattice = build(heights, policy.limits("max_level"), policy.limits("min_level"), policy.same_level)
+    return Problem(
+        counts=counts,
+        hierarchies=hierarchies,
+        lattice=lattice.narrowed(node or {}),
+        models=policy.privacy_models,
+        metric=policy.information_metric,
+        limit=limit_in_records(policy.suppression_limit, counts.records),
+        weights=tuple(policy.columns[name].weight for name in heights),
+    )
+
+
+def search(
+    problem: Problem,
+    algorithm: Algorithm | None = None,
+    *,
+    seconds: float | None = None,
+    progress: Progress | None = None,
+) -> tuple[str, Evaluation]:
+    """Search with an algorithm, or with the first that can prove the optimum; return its name too."""
+    if problem.records < problem.least_size:
+        message = (
+            f"The table has {problem.records} records and every class needs {problem.least_size}. "
+            "Use a smaller k (or l), or more records."
+        )
+        raise Infeasible(message, {"k": problem.records})
+    chosen = algorithm or _automatic(problem)
+    reason = chosen.refuses(problem)
+    if reason:
+        able = _name_of(_automatic(problem))
+        message = f"Algorithm {_name_of(chosen)!r} cannot honour this policy: {reason}. Use {able!r} or 'auto'."
+        raise CannotHonour(message)
+    evaluate = Evaluator(problem, seconds=seconds, progress=progress)
+    try:
+        return _name_of(chosen), chosen.search(problem, evaluate)
+    except Infeasible:
+        raise nearest_miss(problem) from None
+    except OutOfTime:
+        if evaluate.best is None:
+            message = f"No acceptable node was found within {seconds} seconds. Allow more, or lower max_level."
+            raise OutOfTime(message) from None
+        return _name_of(chosen), evaluate.finish(evaluate.best, Guarantee.ACCEPTABLE)
+
+
+def _automatic(problem: Problem) -> Algorithm:
+    contour = ALGORITHMS.create("contour")
+    return ALGORITHMS.create("exhaustive") if contour.refuses(problem) else contour
+
+
+def _name_of(algorithm: Algorithm) -> str:
+    return next((name for name in ALGORITHMS if ALGORITHMS.load(name) is type(algorithm)), type(algorithm).__name__)
+
+
+class _Run:
+    """One run: count, search, recode, verify, each timed."""
+
+    def __init__(self, policy: Policy, engine: Engine, progress: Progress) -> None:
+        self.policy = policy
+        self.engine = engine
+        self.progress = progress
+        self.seconds: dict[str, float] = {}
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        self.progress(name, 0, None)
+        start = time.perf_counter()
+        yield
+        self.seconds[name] = time.perf_counter() - start
+
+    def in_memory(self, source: Any, node: Mapping[str, int] | None, seconds: float | None) -> Release:
+        found = self.find(source, node, seconds)
+        with self.phase("recode"):
+            table = self.engine.materialize(self.recode(found), source)
+        verification = self.check(found, table)
+        return self.release(found, verification, table=table)
+
+    def to_file(
+        self, source: Any, node: Mapping[str, int] | None, seconds: float | None, path: Path, temporary: Path, commit: Any
+    ) -> Release:
+        found = self.find(source, node, seconds)
+        with self.phase("recode"):
+            self.engine.write(self.recode(found), temporary)
+        verification = self.check(found, temporary)
+        release = self.release(found, verification, output=path)
+        recipe = recipe_of(self.policy, found.problem, found.recoding, found.domains)
+        home = commit(recipe, audit_of(release.to_dict(), verification))
+        return self.release(found, verification, output=path, recipe=home)
+
+    def find(self, source: Any, node: Mapping[str, int] | None, seconds: float | None) -> _Found:
+        policy = self.policy
+        table = self.engine.open(source)
+        _check_columns(policy, self.engine.columns(table))
+        with self.phase("count"):
+            counts, domains = self.engine.count(table, policy.roles.quasi_identifiers, policy.sensitive_needed)
+        if not len(counts):
+            message = "The table has no rows."
+            raise DataError(message)
+        problem = problem_of(policy, counts, domains, node)
+        self.warm(problem)
+        with self.phase("search"):
+            name, evaluation = search(problem, policy.search_algorithm, seconds=seconds, progress=self.progress)
+        classes = Evaluator(problem).classes(evaluation.node)
+        gone = classes.counts.keys[:, problem.violations(classes)]
+        recoding = problem.recoding(evaluation.node).suppressing(gone)
+        return _Found(table, domains, problem, name, evaluation, recoding)
+
+    def warm(self, problem: Problem) -> None:
+        """Compile the kernels where this has not been done on this machine."""
+        from shoal.core.warm import compiled, warm
+
+        if not compiled():
+            with self.phase("compile"):
+                warm()
+
+    def recode(self, found: _Found) -> Any:
+        roles = self.policy.roles
+        dropped = set(roles.identifiers)
+        keep = [name for name in self.engine.columns(found.table) if name not in dropped]
+        blank = [*roles.quasi_identifiers, *roles.sensitive] if self.masks(found) else None
+        return self.engine.recode(found.table, found.recoding, found.domains, keep=keep, blank=blank)
+
+    def masks(self, found: _Found) -> bool:
+        """Masked records are kept only where they are at least as many as a class must have."""
+        return self.policy.suppressed == "mask" and found.evaluation.suppressed >= found.problem.least_size
+
+    def check(self, found: _Found, released: Any) -> Verification:
+        """Count what was released; what does not hold is our own defect."""
+        with self.phase("verify"):
+            verification = verify(released, self.policy, engine=self.engine)
+        expected = found.problem.records
+        if not self.masks(found):
+            expected -= found.evaluation.suppressed
+        if not verification.verified or verification.records != expected:
+            reasons = "; ".join(verification.reasons) or "the number of records is wrong"
+            message = f"The release failed its fresh count and was not written: {reasons}. Please report this."
+            raise InternalError(message)
+        return verification
+
+    def release(self, found: _Found, verification: Verification, **where: Any) -> Release:
+        return Release(
+            policy=self.policy,
+            evaluation=found.evaluation,
+            algorithm=found.algorithm,
+            hierarchies=found.problem.hierarchies,
+            lattice_size=found.problem.lattice.size,
+            records=found.problem.records,
+            suppressed=found.evaluation.suppressed,
+            masked=found.evaluation.suppressed if self.masks(found) else 0,
+            verification=verification,
+            seconds=dict(self.seconds),
+            **where,
+        )
+
+
+@dataclass(frozen=True)
+class _Found:
+    """What the search left for recoding."""
+
+    table: Any
+    domains: Mapping[str, Domain]
+    problem: Problem
+    algorithm: str
+    evaluation: Evaluation
+    recoding: Recoding
+
+
+def _check_columns(policy: Policy, columns: tuple[str, ...]) -> None:
+    """Fail closed: the policy and the table must name the same columns."""
+    absent = [name for name in policy.columns if name not in columns]
+    if absent:
+        message = (
+            f"The policy names columns that the table does not have: {', '.join(map(repr, absent))}. "
+            f"The table has: {', '.join(map(repr, columns))}."
+        )
+        raise PolicyError(message)
+    unnamed = [name for name in columns if name not in policy.columns]
+    if unnamed:
+        message = (
+            f"The table has columns that the policy does not name: {', '.join(map(repr, unnamed))}. "
+            f"Give each a role: {', '.join(role.value for role in Role)}."
+        )
+        raise PolicyError(message)

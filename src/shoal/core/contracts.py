@@ -1,0 +1,155 @@
+"""The four contracts a plug-in fulfils: Model, Metric, Algorithm, Engine.
+
+A plug-in is a frozen dataclass: its fields are its options, its class attributes are its promises.
+Every promise is held by a test in `tests/contracts`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from shoal.core.arrays import BoolArray, FloatArray
+from shoal.core.classes import Classes
+from shoal.core.counts import Counts, Domain
+from shoal.core.recoding import Recoding
+
+if TYPE_CHECKING:
+    from shoal.core.evaluate import Evaluation, Evaluator, Problem
+
+
+class When(StrEnum):
+    """When a promise holds."""
+
+    ALWAYS = "always"
+    WITHOUT_SUPPRESSION = "without suppression"
+    NEVER = "never"
+
+    def given(self, suppression: bool) -> bool:
+        """Tell whether the promise holds where records may (or may not) be suppressed."""
+        return self is When.ALWAYS or (self is When.WITHOUT_SUPPRESSION and not suppression)
+
+
+class Guarantee(StrEnum):
+    """What a search proves of its result."""
+
+    LEAST_LOSS = "least loss"
+    LEAST_HEIGHT = "least height"
+    MINIMAL = "minimal"
+    ACCEPTABLE = "acceptable"
+    NONE = "none"
+
+
+class Model(ABC):
+    """A privacy model: which classes must not be released."""
+
+    # Generalizing never turns a class that passes into one that must be suppressed.
+    monotone: ClassVar[When]
+    # The classes to suppress are exactly those with fewer than `least_size` records.
+    by_size: ClassVar[bool] = False
+
+    @abstractmethod
+    def violations(self, classes: Classes) -> BoolArray:
+        """Mark the classes to suppress."""
+
+    @property
+    def least_size(self) -> int:
+        """The records that every class passing the model has at least."""
+        return 1
+
+    def sensitive(self, available: Sequence[str]) -> tuple[str, ...]:
+        """Name the sensitive columns, of those available, whose distributions the model needs."""
+        return ()
+
+    def nearest(self, classes: Classes, limit: int) -> Self | None:
+        """Return the strongest setting of this model that these classes reach within the limit."""
+        return None
+
+
+class Metric(ABC):
+    """A measure of information loss; smaller is better.
+
+    A metric that is monotone only without suppression also promises that suppressing records never
+    lowers the loss, so that its value without suppression bounds everything above a node.
+    """
+
+    # Generalizing never lowers the loss.
+    monotone: ClassVar[When]
+    # The loss is `total` of the sum over columns of a value per level, which `table` gives.
+    separable: ClassVar[When] = When.NEVER
+    # Column weights of the policy count.
+    weighted: ClassVar[bool] = False
+
+    @abstractmethod
+    def loss(self, problem: Problem, recoding: Recoding, classes: Classes, suppressed: BoolArray) -> float:
+        """Measure a recoding of which some classes are suppressed."""
+
+    def table(self, problem: Problem) -> tuple[FloatArray, ...]:
+        """Return, for a separable metric, each column's part of the loss at each level."""
+        raise TypeError(type(self).__name__)
+
+    def total(self, parts: Any) -> Any:
+        """Turn sums over the columns' parts into losses; must keep their order."""
+        return parts
+
+
+class Algorithm(ABC):
+    """A search through the lattice."""
+
+    guarantee: ClassVar[Guarantee]
+
+    def refuses(self, problem: Problem) -> str | None:
+        """Say why this problem cannot be honoured, or None; one who prunes needs a monotone problem."""
+        return None
+
+    @abstractmethod
+    def search(self, problem: Problem, evaluate: Evaluator) -> Evaluation:
+        """Find the best recoding or raise Infeasible."""
+
+
+class Engine(ABC):
+    """Where tables live: counts combinations and recodes rows; `Any` is the engine's own table."""
+
+    # What the engine reads and writes, by file ending.
+    formats: ClassVar[tuple[str, ...]]
+
+    @abstractmethod
+    def open(self, source: Any) -> Any:
+        """Open a path or take a table as it is."""
+
+    @abstractmethod
+    def columns(self, table: Any) -> tuple[str, ...]:
+        """Name the table's columns."""
+
+    @abstractmethod
+    def count(
+        self, table: Any, columns: Sequence[str], sensitive: Sequence[str] = ()
+    ) -> tuple[Counts, dict[str, Domain]]:
+        """Count the combinations of some columns, with the distinct values of each."""
+
+    @abstractmethod
+    def recode(
+        self,
+        table: Any,
+        recoding: Recoding,
+        domains: Mapping[str, Domain],
+        *,
+        keep: Sequence[str],
+        blank: Sequence[str] | None,
+    ) -> Any:
+        """Keep some columns, replace values by their groups' labels, drop (or blank) suppressed records."""
+
+    @abstractmethod
+    def format_of(self, path: Path) -> str:
+        """Return the ending of `formats` that a path has, or refuse it."""
+
+    @abstractmethod
+    def write(self, table: Any, path: Path) -> None:
+        """Write a table to a path, in the format that its ending names."""
+
+    @abstractmethod
+    def materialize(self, table: Any, like: Any) -> Any:
+        """Return a table of the same kind as the one that came in."""

@@ -1,0 +1,154 @@
+"""Counts: the distinct combinations of quasi-identifier values, packed into integers, with their counts.
+
+A combination is one or more 63-bit words; every column has a bit field in one of them. Rolling a column
+up rewrites its field and adds up what became equal, so counts come from counts and never from rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from shoal.core.arrays import IntArray
+
+WORD_BITS = 63  # the sign bit stays free
+_NOBODY = np.empty(0, np.int64)
+
+
+@dataclass(frozen=True)
+class Domain:
+    """The distinct values of one column, in a canonical order; a value's code is its position."""
+
+    name: str
+    values: Sequence[object]  # as the engine holds them; a null is None
+    texts: tuple[str | None, ...]  # as hierarchies read them
+
+    def __len__(self) -> int:
+        """Return the number of distinct values."""
+        return len(self.texts)
+
+    @cached_property
+    def bits(self) -> int:
+        """The width of a field that holds every code."""
+        return max(1, (len(self.texts) - 1).bit_length())
+
+
+@dataclass(frozen=True)
+class Field:
+    """Where one column's code lies in the packed key."""
+
+    word: int
+    shift: int
+    mask: int
+
+
+def layout(widths: Sequence[int]) -> tuple[Field, ...]:
+    """Pack fields of these widths, in order, each whole within one word.
+
+    >>> [(f.word, f.shift) for f in layout([40, 20, 10])]
+    [(0, 0), (0, 40), (1, 0)]
+    """
+    fields, word, used = [], 0, 0
+    for bits in widths:
+        if used + bits > WORD_BITS:
+            word, used = word + 1, 0
+        fields.append(Field(word, used, (1 << bits) - 1))
+        used += bits
+    return tuple(fields)
+
+
+@dataclass(frozen=True)
+class Entries:
+    """How often each sensitive value occurs in each combination."""
+
+    keys: IntArray  # (entries,): row of the combination << bits | code
+    counts: IntArray  # (entries,)
+    bits: int
+
+    @property
+    def rows(self) -> IntArray:
+        """The combination of each entry."""
+        return self.keys >> self.bits
+
+    @property
+    def codes(self) -> IntArray:
+        """The sensitive code of each entry."""
+        return self.keys & ((1 << self.bits) - 1)
+
+    def moved(self, inverse: IntArray) -> Entries:
+        """Follow the combinations to their new rows and add up what became equal."""
+        from shoal.core.kernels import roll_up_word
+
+        mask = (1 << (WORD_BITS - self.bits)) - 1
+        keys, counts = roll_up_word(self.keys, self.counts, self.bits, mask, inverse, _NOBODY)
+        return Entries(keys, counts, self.bits)
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Distinct combinations with their counts, and the sensitive values that occur in each."""
+
+    fields: tuple[Field, ...]  # one per quasi-identifier
+    keys: IntArray  # (words, combinations)
+    sizes: IntArray  # (combinations,)
+    sensitive: Mapping[str, Entries]
+
+    def __len__(self) -> int:
+        """Return the number of combinations."""
+        return len(self.sizes)
+
+    @cached_property
+    def records(self) -> int:
+        """The number of records behind the counts."""
+        return int(self.sizes.sum())
+
+    def codes(self, column: int) -> IntArray:
+        """Return one column's code in every combination."""
+        field = self.fields[column]
+        return (self.keys[field.word] >> field.shift) & field.mask
+
+    def roll_up(self, column: int, groups: IntArray) -> Counts:
+        """Replace one column's codes by their groups and add up what became equal."""
+        from shoal.core.kernels import roll_up_word, roll_up_words
+
+        field = self.fields[column]
+        inverse = np.empty(len(self), np.int64) if self.sensitive else _NOBODY
+        place = (field.shift, field.mask, groups, inverse)
+        if len(self.keys) == 1:
+            word, sizes = roll_up_word(self.keys[0], self.sizes, *place)
+            keys = word.reshape(1, -1)
+        else:
+            keys, sizes = roll_up_words(self.keys, self.sizes, field.word, *place)
+        sensitive = {name: entries.moved(inverse) for name, entries in self.sensitive.items()}
+        return Counts(self.fields, keys, sizes, sensitive)
+
+
+def from_joint(
+    widths: Sequence[int],  # bits of each quasi-identifier
+    sensitive: Mapping[str, int],  # bits of each sensitive column
+    keys: IntArray,  # (words, rows): the quasi-identifiers' fields, then the sensitive ones'
+    sizes: IntArray,  # (rows,)
+) -> Counts:
+    """Build counts from what an engine grouped by quasi-identifiers and sensitive columns together."""
+    fields = layout([*widths, *sensitive.values()])
+    quasi, rest = fields[: len(widths)], fields[len(widths) :]
+    order = np.lexsort(keys)  # a canonical order, whatever the order of the rows
+    keys, sizes = np.ascontiguousarray(keys[:, order]), sizes[order]
+    if not sensitive:
+        return Counts(quasi, keys, sizes, {})
+    combination = keys[: quasi[-1].word + 1].copy()
+    for field in rest:
+        if field.word < len(combination):
+            combination[field.word] &= ~(field.mask << field.shift)
+    unique, inverse = np.unique(combination, axis=1, return_inverse=True)
+    unique = np.ascontiguousarray(unique)
+    totals = np.bincount(inverse.ravel(), sizes).astype(np.int64)
+    tables = {}
+    for (name, bits), field in zip(sensitive.items(), rest, strict=True):
+        codes = (keys[field.word] >> field.shift) & field.mask
+        entry, which = np.unique((inverse.ravel().astype(np.int64) << bits) | codes, return_inverse=True)
+        tables[name] = Entries(entry, np.bincount(which.ravel(), sizes).astype(np.int64), bits)
+    return Counts(quasi, unique, totals, tables)

@@ -1,0 +1,297 @@
+"""Evaluation: is a node acceptable, and at what loss? Each node once, counted, within a budget."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, overload
+
+import numpy as np
+
+from shoal.core.arrays import BoolArray, FloatArray, IntArray
+from shoal.core.classes import Classes
+from shoal.core.contracts import Guarantee, Metric, Model
+from shoal.core.counts import Counts
+from shoal.core.hierarchy import Hierarchy
+from shoal.core.hubs import Hubs
+from shoal.core.lattice import Lattice, Node
+from shoal.core.recoding import Recoding
+from shoal.core.tabulate import tabulate
+from shoal.errors import OutOfTime
+
+Progress = Callable[[str, int, int | None], None]  # phase, done, of how many
+
+LARGEST_HELD = 20_000_000  # nodes; a larger lattice is walked without arrays
+_EQUAL = 1e-12  # losses this close, relatively, are a tie
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What a search is given: counts, hierarchies, lattice and wishes; never the data."""
+
+    counts: Counts
+    hierarchies: tuple[Hierarchy, ...]
+    lattice: Lattice
+    models: tuple[Model, ...]
+    metric: Metric
+    limit: int  # records that may be suppressed
+    weights: tuple[float, ...]
+
+    @property
+    def records(self) -> int:
+        """The number of records."""
+        return self.counts.records
+
+    @cached_property
+    def monotone_models(self) -> bool:
+        """Whether everything above an acceptable node is acceptable."""
+        return all(model.monotone.given(self.limit > 0) for model in self.models)
+
+    @cached_property
+    def monotone_metric(self) -> bool:
+        """Whether the loss never falls going up."""
+        return self.metric.monotone.given(self.limit > 0)
+
+    @cached_property
+    def least_size(self) -> int:
+        """The records that every acceptable class has at least."""
+        return max((model.least_size for model in self.models), default=1)
+
+    @cached_property
+    def value_counts(self) -> tuple[IntArray, ...]:
+        """How many records have each value, per column."""
+        sizes = self.counts.sizes
+        return tuple(
+            np.bincount(self.counts.codes(column), sizes, len(hierarchy.labels[0])).astype(np.int64)
+            for column, hierarchy in enumerate(self.hierarchies)
+        )
+
+    def recoding(self, node: Node) -> Recoding:
+        """Return the recoding of a node."""
+        return Recoding.from_node(self.hierarchies, node)
+
+    def violations(self, classes: Classes) -> BoolArray:
+        """Mark the classes that some model refuses."""
+        first, *others = self.models
+        mask = first.violations(classes)
+        for model in others:
+            mask |= model.violations(classes)
+        return mask
+
+    def losses(self) -> FloatArray:
+        """Return the separable metric's loss of every node, in the lattice's shape."""
+        table = self.metric.table(self)
+        lattice = self.lattice
+        parts = np.zeros(lattice.shape)
+        for axis, members in enumerate(lattice.axes):
+            part = sum(table[column][lattice.low[axis] : lattice.high[axis] + 1] for column in members)
+            parts += np.reshape(part, [-1 if a == axis else 1 for a in range(len(lattice.axes))])
+        return self.metric.total(parts)
+
+    def loss_of(self, node: Node) -> float:
+        """Return the separable metric's loss of one node."""
+        parts = sum([column[level] for column, level in zip(self._table, node, strict=True)])
+        return float(self.metric.total(parts))
+
+    @cached_property
+    def _table(self) -> tuple[list[float], ...]:
+        return tuple(column.tolist() for column in self.metric.table(self))
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a search cost, independent of the machine."""
+
+    nodes_evaluated: int = 0  # nodes of the full lattice
+    nodes_tagged: int = 0  # nodes settled without being evaluated
+    nodes_compared: int = 0  # nodes compared on loss
+    subset_evaluations: int = 0  # counts over fewer columns
+    rows_scanned: int = 0  # combinations read
+    node_score: float = 0.0
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """A node, judged; what a search returns also says what was proven and at what cost."""
+
+    node: Node
+    acceptable: bool
+    suppressed: int  # records
+    classes: int  # all, before suppression
+    loss: float  # infinite where the node is refused
+    bound: float  # no node above has a smaller loss
+    proven: Guarantee = Guarantee.NONE
+    candidates: tuple[Node, ...] = ()  # the nodes among which the metric chose
+    work: Work = Work()
+
+    @property
+    def height(self) -> int:
+        """The sum of the levels."""
+        return sum(self.node)
+
+
+def tie(one: float, other: float) -> bool:
+    """Tell whether two losses are equal."""
+    return one == other or abs(one - other) <= _EQUAL * max(abs(one), abs(other))
+
+
+def better(one: Evaluation, other: Evaluation | None) -> bool:
+    """Tell whether one is chosen over the other: loss, suppressed, height, lexicographic order."""
+    if other is None:
+        return True
+    if not tie(one.loss, other.loss):
+        return one.loss < other.loss
+    return (one.suppressed, one.height, one.node) < (other.suppressed, other.height, other.node)
+
+
+@overload
+def below(loss: float, incumbent: float) -> bool: ...
+@overload
+def below(loss: FloatArray, incumbent: float) -> BoolArray: ...
+def below(loss: Any, incumbent: float) -> Any:
+    """Tell which losses are smaller than the incumbent's by more than a tie."""
+    return loss < incumbent - _EQUAL * abs(incumbent) if np.isfinite(incumbent) else loss < incumbent
+
+
+def best(evaluations: Iterable[Evaluation]) -> Evaluation | None:
+    """Return the acceptable evaluation that is better than all others."""
+    found: Evaluation | None = None
+    for evaluation in evaluations:
+        if evaluation.acceptable and better(evaluation, found):
+            found = evaluation
+    return found
+
+
+class Evaluator:
+    """Judges nodes, each once, and keeps the books."""
+
+    def __init__(
+        self, problem: Problem, *, seconds: float | None = None, progress: Progress | None = None
+    ) -> None:
+        """Judge nodes of one problem within so many seconds."""
+        self.problem = problem
+        self.best: Evaluation | None = None
+        self._known: dict[Node, Evaluation] = {}
+        self._until = math.inf if seconds is None else time.monotonic() + seconds
+        self._progress = progress
+        self._told = 0.0
+        self._score = 0.0
+        self._subset_evaluations = 0
+        self._tabulated_rows = 0
+        self._tabulated_nodes = 0
+        self.nodes_accepted = 0
+
+    @cached_property
+    def _hubs(self) -> Hubs:
+        return Hubs(self.problem.counts, self.problem.hierarchies)
+
+    @property
+    def order(self) -> tuple[int, ...]:
+        """The columns in the order in which nodes are rolled up."""
+        return self._hubs.order
+
+    @cached_property
+    def walk(self) -> tuple[int, ...]:
+        """The lattice's axes in the order in which nodes share most of their roll-ups."""
+        axes = self.problem.lattice.axes
+        rank = {column: place for place, column in enumerate(self.order)}
+        return tuple(sorted(range(len(axes)), key=lambda axis: min(rank[c] for c in axes[axis])))
+
+    @property
+    def best_loss(self) -> float:
+        """The least loss of the acceptable nodes judged so far."""
+        return self.best.loss if self.best else math.inf
+
+    @property
+    def nodes_evaluated(self) -> int:
+        """The number of nodes judged so far."""
+        return max(len(self._known), self._tabulated_nodes)
+
+    def __call__(self, node: Node) -> Evaluation:
+        """Judge a node."""
+        known = self._known.get(node)
+        if known is None:
+            self._check_time()
+            known = self._note(self._judge(node))
+        return known
+
+    def _note(self, evaluation: Evaluation) -> Evaluation:
+        self._known[evaluation.node] = evaluation
+        size = evaluation.classes
+        self._score += size * math.log2(size) if size else 0.0
+        if evaluation.acceptable:
+            self.nodes_accepted += 1
+            if better(evaluation, self.best):
+                self.best = evaluation
+        return evaluation
+
+    def _judge(self, node: Node) -> Evaluation:
+        problem = self.problem
+        classes = self.classes(node)
+        mask = problem.violations(classes)
+        suppressed = int(classes.sizes[mask].sum())
+        acceptable = suppressed <= problem.limit and suppressed < problem.records
+        bound, loss = self._losses(node, classes, mask, acceptable)
+        return Evaluation(node, acceptable, suppressed, len(classes), loss, bound)
+
+    def acceptable_everywhere(self) -> BoolArray | None:
+        """Judge all nodes at once, where models look at sizes alone and the lattice can be held."""
+        problem = self.problem
+        lattice = problem.lattice
+        one_word = len(problem.counts.keys) == 1
+        if not (one_word and lattice.size <= LARGEST_HELD and all(model.by_size for model in problem.models)):
+            return None
+        self._check_time()
+        found = tabulate(problem.counts, problem.hierarchies, lattice, self.walk, problem.least_size)
+        self._tabulated_rows += found.rows_scanned
+        self._tabulated_nodes = lattice.size
+        self._score += float((found.classes * np.log2(found.classes)).sum())
+        return (found.short <= problem.limit) & (found.short < problem.records)
+
+    def _losses(self, node: Node, classes: Classes, mask: BoolArray, acceptable: bool) -> tuple[float, float]:
+        problem = self.problem
+        metric = problem.metric
+        if metric.separable.given(suppression=True):
+            loss = problem.loss_of(node)
+            return loss, loss if acceptable else math.inf
+        recoding = problem.recoding(node)
+        bound = metric.loss(problem, recoding, classes, classes.nothing())
+        if not acceptable:
+            return bound, math.inf
+        return bound, metric.loss(problem, recoding, classes, mask) if mask.any() else bound
+
+    def classes(self, node: Node) -> Classes:
+        """Return the classes at a node, without judging them."""
+        return Classes(self._hubs.counts(node))
+
+    def _check_time(self) -> None:
+        now = time.monotonic()
+        if now > self._until:
+            raise OutOfTime
+        if self._progress and now - self._told > 0.05:
+            self._told = now
+            self._progress("search", len(self._known), self.problem.lattice.size)
+
+    def finish(
+        self,
+        chosen: Evaluation,
+        proven: Guarantee,
+        candidates: Sequence[Node] = (),
+        *,
+        tagged: int = 0,
+        compared: int = 0,
+    ) -> Evaluation:
+        """Return the chosen evaluation with what was proven and what it cost."""
+        rows = self._hubs.rows_scanned + self._tabulated_rows
+        work = Work(
+            nodes_evaluated=self.nodes_evaluated,
+            nodes_tagged=tagged,
+            nodes_compared=compared,
+            subset_evaluations=self._subset_evaluations,
+            rows_scanned=rows,
+            node_score=rows + self._score,
+        )
+        return replace(chosen, proven=proven, candidates=tuple(candidates), work=work)

@@ -1,0 +1,107 @@
+"""Hierarchy: which group each value of a column belongs to, level by level.
+
+Level 0 is the value as it is. Every level is a function of the level below (nested); binding a rule to
+a column's values checks it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from shoal.core.arrays import IntArray
+from shoal.errors import HierarchyError
+
+TOP = "*"
+MISSING = "missing"
+
+
+@dataclass(frozen=True)
+class Hierarchy:
+    """A column's groups at every level, as arrays."""
+
+    name: str
+    steps: tuple[IntArray, ...]  # steps[l-1]: the group at level l of each group at level l-1
+    labels: tuple[tuple[str, ...], ...]  # label of each group, per level
+    leaves: tuple[IntArray, ...]  # how many values each group covers, per level
+    size: int  # how many values the column covers: those listed, else those of the data
+
+    @property
+    def height(self) -> int:
+        """The highest level."""
+        return len(self.steps)
+
+    def groups(self, level: int) -> IntArray:
+        """Return the group, at a level, of each value's code."""
+        return self.between(0, level)
+
+    @cached_property
+    def _between(self) -> dict[tuple[int, int], IntArray]:
+        return {}
+
+    def between(self, low: int, high: int) -> IntArray:
+        """Return the group at the high level of each group at the low level."""
+        known = self._between.get((low, high))
+        if known is None:
+            known = np.arange(len(self.labels[low]))
+            for step in self.steps[low:high]:
+                known = step[known]
+            self._between[low, high] = known
+        return known
+
+
+def nest(
+    name: str,
+    rows: Sequence[Sequence[str]],  # per value of the data, its label at each level from 0
+    others: Sequence[Sequence[str]] = (),  # listed values that the data does not have
+) -> Hierarchy:
+    """Build a hierarchy from labels per value, refusing levels that split a group of the level below.
+
+    >>> nest("sex", [("f", "*"), ("m", "*")]).labels
+    (('f', 'm'), ('*',))
+    """
+    levels = len(rows[0])
+    steps: list[IntArray] = []
+    labels: list[tuple[str, ...]] = [tuple(row[0] for row in rows)]
+    leaves: list[IntArray] = [np.ones(len(rows), np.int64)]
+    below = list(range(len(rows)))
+    for level in range(1, levels):
+        numbers: dict[str, int] = {}
+        groups = [numbers.setdefault(row[level], len(numbers)) for row in rows]
+        step = np.full(len(labels[-1]), -1, np.int64)
+        for under, group, row in zip(below, groups, rows, strict=True):
+            if step[under] >= 0 and step[under] != group:
+                raise _split(name, level, row[level - 1])
+            step[under] = group
+        covered = np.bincount(groups, minlength=len(numbers))
+        for row in others:
+            if row[level] in numbers:
+                covered[numbers[row[level]]] += 1
+        steps.append(step)
+        labels.append(tuple(numbers))
+        leaves.append(covered)
+        below = groups
+    _check_unused(name, rows, others)
+    return Hierarchy(name, tuple(steps), tuple(labels), tuple(leaves), len(rows) + len(others))
+
+
+def _check_unused(name: str, rows: Sequence[Sequence[str]], others: Sequence[Sequence[str]]) -> None:
+    """A listed hierarchy must be nested as a whole, also where the data has no value yet."""
+    if not others:
+        return
+    for level in range(2, len(rows[0])):
+        above: dict[str, str] = {}
+        for row in (*rows, *others):
+            if above.setdefault(row[level - 1], row[level]) != row[level]:
+                raise _split(name, level, row[level - 1])
+
+
+def _split(name: str, level: int, group: str) -> HierarchyError:
+    message = (
+        f"Hierarchy of {name!r}: level {level} splits a group of level {level - 1}. "
+        "Each level must merge whole groups of the one below."
+    )
+    return HierarchyError(message, [group])

@@ -1,0 +1,80 @@
+"""Hubs: counts already rolled up, kept within a memory budget, from which further nodes roll up.
+
+A node is reached column by column, the columns that shrink the counts most first. Every step on the
+way is kept, so nodes that begin alike share their beginning: a batch in order walks a prefix tree.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+
+from shoal.core.counts import Counts
+from shoal.core.hierarchy import Hierarchy
+from shoal.core.lattice import Node
+
+_BYTES = 256 * 1024 * 1024
+
+
+class Hubs:
+    """Rolls up to any node from the nearest counts it holds."""
+
+    def __init__(self, counts: Counts, hierarchies: Sequence[Hierarchy], budget: int = _BYTES) -> None:
+        """Begin with the counts as they are (every column at level 0)."""
+        self.base = counts
+        self.hierarchies = tuple(hierarchies)
+        self.order = self._shrinking_first()
+        self.rows_scanned = 0
+        self._room = budget // 8  # numbers held
+        self._held: OrderedDict[Node, Counts] = OrderedDict()
+        self._bottom = (0,) * len(self.order)
+
+    def _shrinking_first(self) -> tuple[int, ...]:
+        """Order the columns by how few combinations remain when one alone is at its top."""
+        remaining = []
+        for column, hierarchy in enumerate(self.hierarchies):
+            top = self.base.roll_up(column, hierarchy.groups(hierarchy.height))
+            remaining.append((len(top), column))
+        return tuple(column for _, column in sorted(remaining))
+
+    def counts(self, node: Node) -> Counts:
+        """Return the counts at a node, rolled up from the nearest that are held."""
+        target = tuple([node[column] for column in self.order])
+        place, source = self._nearest(target)
+        at = list(source)
+        counts = self._held[source] if source != self._bottom else self.base
+        for position in range(place, len(target)):
+            if at[position] == target[position]:
+                continue
+            column = self.order[position]
+            self.rows_scanned += len(counts)
+            counts = counts.roll_up(column, self.hierarchies[column].between(at[position], target[position]))
+            at[position] = target[position]
+            self._hold(tuple(at), counts)
+        return counts
+
+    def _nearest(self, target: Node) -> tuple[int, Node]:
+        """Find held counts that agree with the target up to a position and are below it there."""
+        held = self._held
+        if target in held:
+            held.move_to_end(target)
+            return len(target), target
+        for position in range(len(target) - 1, -1, -1):
+            for level in range(target[position] - 1, -1, -1):
+                source = (*target[:position], level, *self._bottom[position + 1 :])
+                if source in held:
+                    held.move_to_end(source)
+                    return position, source
+        return 0, self._bottom
+
+    def _hold(self, node: Node, counts: Counts) -> None:
+        self._held[node] = counts
+        self._room -= _numbers(counts)
+        while self._room < 0 and len(self._held) > 1:
+            _, dropped = self._held.popitem(last=False)
+            self._room += _numbers(dropped)
+
+
+def _numbers(counts: Counts) -> int:
+    entries = sum(2 * len(entries.keys) for entries in counts.sensitive.values())
+    return counts.keys.size + len(counts) + entries

@@ -1,0 +1,182 @@
+"""Lattice: the nodes (a level for each column), their order and their neighbours; no data.
+
+Columns that share their level (`same_level`) are one axis. A node is a tuple of levels, one per column;
+its index addresses arrays of the lattice's shape, one dimension per axis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+
+import numpy as np
+
+from shoal.core.arrays import IntArray
+from shoal.errors import PolicyError, UnknownName
+
+Node = tuple[int, ...]
+Index = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Lattice:
+    """Every node that constraints leave, and how nodes lie to each other."""
+
+    columns: tuple[str, ...]
+    heights: tuple[int, ...]  # of each column's whole hierarchy
+    axes: tuple[tuple[int, ...], ...]  # columns that move together
+    low: tuple[int, ...]  # least level of each axis
+    high: tuple[int, ...]  # greatest level of each axis
+
+    @cached_property
+    def shape(self) -> tuple[int, ...]:
+        """The number of levels on each axis."""
+        return tuple(high - low + 1 for low, high in zip(self.low, self.high, strict=True))
+
+    @cached_property
+    def size(self) -> int:
+        """The number of nodes."""
+        return prod(self.shape)
+
+    @cached_property
+    def _axis_of(self) -> tuple[int, ...]:
+        owner = {column: axis for axis, members in enumerate(self.axes) for column in members}
+        return tuple(owner[column] for column in range(len(self.columns)))
+
+    def node(self, index: Sequence[int]) -> Node:
+        """Return the node at an index."""
+        return tuple([int(index[axis]) + self.low[axis] for axis in self._axis_of])
+
+    def index(self, node: Node) -> Index:
+        """Return the index of a node."""
+        return tuple([node[axis[0]] - low for axis, low in zip(self.axes, self.low, strict=True)])
+
+    @property
+    def bottom(self) -> Node:
+        """The least general node."""
+        return self.node([0] * len(self.axes))
+
+    @property
+    def top(self) -> Node:
+        """The most general node."""
+        return self.node([levels - 1 for levels in self.shape])
+
+    def __contains__(self, node: object) -> bool:
+        """Tell whether a node satisfies the constraints."""
+        if not isinstance(node, tuple) or len(node) != len(self.columns):
+            return False
+        inside = all(self.low[a] <= node[c] <= self.high[a] for c, a in enumerate(self._axis_of))
+        return inside and self.node(self.index(node)) == node
+
+    def generalizations(self, node: Node) -> list[Node]:
+        """Return the nodes one step above."""
+        return self._steps(node, 1)
+
+    def specializations(self, node: Node) -> list[Node]:
+        """Return the nodes one step below."""
+        return self._steps(node, -1)
+
+    def _steps(self, node: Node, step: int) -> list[Node]:
+        index = self.index(node)
+        found = []
+        for axis, levels in enumerate(self.shape):
+            if 0 <= index[axis] + step < levels:
+                found.append(self.node([*index[:axis], index[axis] + step, *index[axis + 1 :]]))
+        return found
+
+    def above(self, node: Node) -> tuple[slice, ...]:
+        """Address a node and everything above it in an array of the lattice's shape."""
+        return tuple([slice(at, None) for at in self.index(node)])
+
+    def below(self, node: Node) -> tuple[slice, ...]:
+        """Address a node and everything below it in an array of the lattice's shape."""
+        return tuple([slice(0, at + 1) for at in self.index(node)])
+
+    def heights_of_nodes(self) -> IntArray:
+        """Return every node's height (the sum of its levels), in the lattice's shape."""
+        total = np.zeros(self.shape, np.int64)
+        for axis, members in enumerate(self.axes):
+            levels = np.arange(self.low[axis], self.high[axis] + 1) * len(members)
+            total += levels.reshape([-1 if a == axis else 1 for a in range(len(self.axes))])
+        return total
+
+    def nodes(self, order: Sequence[int] | None = None) -> Iterator[Node]:
+        """Yield every node; the axes in `order` turn slowest first."""
+        order = range(len(self.axes)) if order is None else order
+        index = [0] * len(self.axes)
+        while True:
+            yield self.node(index)
+            for axis in reversed(order):
+                index[axis] += 1
+                if index[axis] < self.shape[axis]:
+                    break
+                index[axis] = 0
+            else:
+                return
+
+    def narrowed(self, levels: Mapping[str, int]) -> Lattice:
+        """Return the part of the lattice in which some columns have a fixed level."""
+        low, high = list(self.low), list(self.high)
+        for name, level in levels.items():
+            if name not in self.columns:
+                raise UnknownName("quasi-identifier", name, self.columns)
+            axis = self._axis_of[self.columns.index(name)]
+            if not low[axis] <= level <= high[axis]:
+                message = f"Level {level} of {name!r} is outside {low[axis]}..{high[axis]}."
+                raise PolicyError(message)
+            low[axis] = high[axis] = level
+        return Lattice(self.columns, self.heights, self.axes, tuple(low), tuple(high))
+
+
+def build(
+    heights: Mapping[str, int],
+    max_level: Mapping[str, int] | None = None,
+    min_level: Mapping[str, int] | None = None,
+    same_level: Sequence[Sequence[str]] = (),
+) -> Lattice:
+    """Build the lattice of some columns under constraints.
+
+    >>> build({"age": 3, "sex": 1}, max_level={"age": 2}).size
+    6
+    """
+    columns = tuple(heights)
+    groups = _groups(columns, heights, same_level)
+    ceiling = {c: min(heights[c], (max_level or {}).get(c, heights[c])) for c in columns}
+    floor = {c: (min_level or {}).get(c, 0) for c in columns}
+    low = tuple(max(floor[c] for c in group) for group in groups)
+    high = tuple(min(ceiling[c] for c in group) for group in groups)
+    for group, least, most in zip(groups, low, high, strict=True):
+        if least > most:
+            message = (
+                f"Column {group[0]!r}: min_level {least} is above its highest level {most}. "
+                "Lower min_level or raise max_level."
+            )
+            raise PolicyError(message)
+    axes = tuple(tuple(columns.index(c) for c in group) for group in groups)
+    return Lattice(columns, tuple(heights[c] for c in columns), axes, low, high)
+
+
+def _groups(
+    columns: Sequence[str], heights: Mapping[str, int], same_level: Sequence[Sequence[str]]
+) -> list[list[str]]:
+    owner: dict[str, list[str]] = {}
+    for group in same_level:
+        for name in group:
+            if name not in columns:
+                raise UnknownName("quasi-identifier in same_level", name, columns)
+            if name in owner:
+                message = f"Column {name!r} stands twice in same_level; a column has one level."
+                raise PolicyError(message)
+            owner[name] = list(group)
+        if len({heights[name] for name in group}) > 1:
+            told = ", ".join(f"{name!r} has {heights[name]}" for name in group)
+            message = f"same_level needs hierarchies of one height: {told}. Give them the same levels."
+            raise PolicyError(message)
+    groups: list[list[str]] = []
+    for name in columns:
+        group = owner.get(name, [name])
+        if group not in groups:
+            groups.append(group)
+    return groups

@@ -1,0 +1,90 @@
+"""Every error that shoal raises on purpose.
+
+    ShoalError
+    ├── UsageError          the request is wrong: exit code 2
+    │   ├── PolicyError       the policy contradicts itself or the table
+    │   ├── DataError         the table cannot be read, is empty or ambiguous
+    │   ├── HierarchyError    a hierarchy misses values or is not nested
+    │   ├── UnknownName       no plug-in, option or column of that name
+    │   ├── CannotHonour      an algorithm cannot do what the policy asks
+    │   └── OutputError       the release cannot be written there
+    ├── Infeasible          no acceptable recoding: exit code 1, with the nearest miss
+    ├── OutOfTime           the seconds ran out before an acceptable node was seen: exit code 1
+    ├── Cancelled           the caller asked to stop
+    └── InternalError       a defect of shoal, never of its user
+
+No message holds a value of the data. Where values would help, they are on the exception's `values`
+and the CLI prints them only with `--reveal`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
+
+
+class ShoalError(Exception):
+    """The root of all deliberate errors."""
+
+    values: tuple[str, ...] = ()
+
+
+class UsageError(ShoalError):
+    """The request is wrong; the message says what to change."""
+
+
+class PolicyError(UsageError):
+    """The policy contradicts itself or the table."""
+
+
+class DataError(UsageError):
+    """The table cannot be read, is empty or ambiguous."""
+
+
+class HierarchyError(UsageError):
+    """A hierarchy misses values of its column or is not nested."""
+
+    def __init__(self, message: str, values: Sequence[str] = ()) -> None:
+        """Keep the offending values apart from the message."""
+        super().__init__(message)
+        self.values = tuple(values)
+
+
+class UnknownName(UsageError):
+    """No plug-in, option or column has that name."""
+
+    def __init__(self, kind: str, name: str, available: Iterable[str]) -> None:
+        """Say what was asked for, what is closest and what there is."""
+        names = sorted(available)
+        close = get_close_matches(name, names, n=1)
+        hint = f" Did you mean {close[0]!r}?" if close else ""
+        super().__init__(f"Unknown {kind} {name!r}.{hint} Available: {', '.join(names) or 'none'}.")
+
+
+class CannotHonour(UsageError):
+    """An algorithm cannot do what the policy asks; the message names one that can."""
+
+
+class OutputError(UsageError):
+    """The release cannot be written there."""
+
+
+class Infeasible(ShoalError):
+    """No acceptable recoding exists; `nearest` says what would do."""
+
+    def __init__(self, message: str, nearest: dict[str, object] | None = None) -> None:
+        """Carry the nearest miss: which limit, which k, which levels would do."""
+        super().__init__(message)
+        self.nearest = nearest or {}
+
+
+class OutOfTime(ShoalError):
+    """The seconds ran out before an acceptable node was seen."""
+
+
+class Cancelled(ShoalError):
+    """The caller asked to stop."""
+
+
+class InternalError(ShoalError):
+    """A defect of shoal, never of its user."""

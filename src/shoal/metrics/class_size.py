@@ -1,0 +1,23 @@
+"""Class size C_AVG: the average class in multiples of k (LeFevre et al. 2006)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from shoal.core.arrays import BoolArray
+from shoal.core.classes import Classes
+from shoal.core.contracts import Metric, When
+from shoal.core.evaluate import Problem
+from shoal.core.recoding import Recoding
+
+
+@dataclass(frozen=True)
+class ClassSize(Metric):
+    """Divide the records by the classes (before suppression) and by k."""
+
+    monotone: ClassVar[When] = When.ALWAYS
+
+    def loss(self, problem: Problem, recoding: Recoding, classes: Classes, suppressed: BoolArray) -> float:
+        """Return the average class in multiples of the least size the models allow."""
+        return classes.records / len(classes) / problem.least_size

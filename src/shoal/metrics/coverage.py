@@ -1,0 +1,72 @@
+"""Coverage loss: which share of a column's values a record's group covers (LM of Iyengar 2002; NCP)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from shoal.core.arrays import BoolArray, FloatArray
+from shoal.core.classes import Classes
+from shoal.core.contracts import Metric, When
+from shoal.core.evaluate import Problem
+from shoal.core.hierarchy import Hierarchy
+from shoal.core.recoding import Recoding
+
+
+@dataclass(frozen=True)
+class Coverage(Metric):
+    """Average (values of the group - 1) / (values of the column - 1); a suppressed record counts 1."""
+
+    aggregate: Literal["mean", "geometric"] = "mean"
+
+    monotone: ClassVar[When] = When.WITHOUT_SUPPRESSION
+    separable: ClassVar[When] = When.WITHOUT_SUPPRESSION
+    weighted: ClassVar[bool] = True
+
+    def loss(self, problem: Problem, recoding: Recoding, classes: Classes, suppressed: BoolArray) -> float:
+        """Combine the columns' losses, in which suppressed records count 1."""
+        if recoding.node is None:
+            raise TypeError
+        lost = classes.sizes[suppressed]
+        columns = []
+        for column, level in enumerate(recoding.node):
+            hierarchy = problem.hierarchies[column]
+            share = _shares(hierarchy, level)
+            groups = hierarchy.groups(level)
+            total = float((problem.value_counts[column] * share[groups]).sum())
+            if len(lost):
+                total += float((lost * (1 - share[classes.counts.codes(column)[suppressed]])).sum())
+            columns.append(total / problem.records)
+        parts = self._parts(np.array(columns), np.array(problem.weights))
+        return float(self.total(parts.sum()))
+
+    def table(self, problem: Problem) -> tuple[FloatArray, ...]:
+        """Return each column's part at each level when nothing is suppressed."""
+        whole = sum(problem.weights)
+        parts = []
+        for hierarchy, counts, weight in zip(
+            problem.hierarchies, problem.value_counts, problem.weights, strict=True
+        ):
+            levels = range(hierarchy.height + 1)
+            losses = [(counts * _shares(hierarchy, level)[hierarchy.groups(level)]).sum() for level in levels]
+            parts.append(self._scaled(np.array(losses) / problem.records) * weight / whole)
+        return tuple(parts)
+
+    def total(self, parts: Any) -> Any:
+        """Undo the logarithm of the geometric mean."""
+        return np.expm1(parts) if self.aggregate == "geometric" else parts
+
+    def _scaled(self, losses: FloatArray) -> FloatArray:
+        return np.log1p(losses) if self.aggregate == "geometric" else losses
+
+    def _parts(self, losses: FloatArray, weights: FloatArray) -> FloatArray:
+        parts: FloatArray = self._scaled(losses) * weights / weights.sum()
+        return parts
+
+
+def _shares(hierarchy: Hierarchy, level: int) -> FloatArray:
+    """Return the loss of each group at a level."""
+    shares: FloatArray = (hierarchy.leaves[level] - 1) / max(1, hierarchy.size - 1)
+    return shares

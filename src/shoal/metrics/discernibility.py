@@ -1,0 +1,26 @@
+"""Discernibility DM: how many records each record cannot be told from (Bayardo and Agrawal 2005)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from shoal.core.arrays import BoolArray
+from shoal.core.classes import Classes
+from shoal.core.contracts import Metric, When
+from shoal.core.evaluate import Problem
+from shoal.core.recoding import Recoding
+
+
+@dataclass(frozen=True)
+class Discernibility(Metric):
+    """Charge each kept record the size of its class, each suppressed one the size of the table."""
+
+    monotone: ClassVar[When] = When.WITHOUT_SUPPRESSION
+
+    def loss(self, problem: Problem, recoding: Recoding, classes: Classes, suppressed: BoolArray) -> float:
+        """Add up the squared sizes of kept classes and the penalty for suppressed records."""
+        kept = np.square(classes.sizes[~suppressed], dtype=np.float64).sum()
+        return float(kept) + float(classes.records) * float(classes.sizes[suppressed].sum())

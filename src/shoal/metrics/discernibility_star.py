@@ -1,0 +1,25 @@
+"""Discernibility DM*: the sum of the squared sizes of all classes (El Emam et al. 2009)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from shoal.core.arrays import BoolArray
+from shoal.core.classes import Classes
+from shoal.core.contracts import Metric, When
+from shoal.core.evaluate import Problem
+from shoal.core.recoding import Recoding
+
+
+@dataclass(frozen=True)
+class DiscernibilityStar(Metric):
+    """Charge each record the size of its class, suppressed or not."""
+
+    monotone: ClassVar[When] = When.ALWAYS
+
+    def loss(self, problem: Problem, recoding: Recoding, classes: Classes, suppressed: BoolArray) -> float:
+        """Add up the squared sizes of all classes."""
+        return float(np.square(classes.sizes, dtype=np.float64).sum())

@@ -1,0 +1,30 @@
+"""Height: the sum of the levels (Samarati 2001)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from shoal.core.arrays import BoolArray, FloatArray
+from shoal.core.classes import Classes
+from shoal.core.contracts import Metric, When
+from shoal.core.evaluate import Problem
+from shoal.core.recoding import Recoding
+
+
+@dataclass(frozen=True)
+class Height(Metric):
+    """Count generalization steps, whatever they merge."""
+
+    monotone: ClassVar[When] = When.ALWAYS
+    separable: ClassVar[When] = When.ALWAYS
+
+    def loss(self, problem: Problem, recoding: Recoding, classes: Classes, suppressed: BoolArray) -> float:
+        """Add up the levels."""
+        return float(sum(recoding.node or ()))
+
+    def table(self, problem: Problem) -> tuple[FloatArray, ...]:
+        """Return each level's own number."""
+        return tuple(np.arange(hierarchy.height + 1.0) for hierarchy in problem.hierarchies)

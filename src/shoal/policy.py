@@ -1,0 +1,231 @@
+"""Policy: what the custodian wants, with no data in it; read from YAML and written back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, field_validator, model_validator
+
+from shoal.algorithms import ALGORITHMS
+from shoal.core import builders
+from shoal.core.contracts import Algorithm, Metric, Model
+from shoal.core.counts import Domain
+from shoal.core.hierarchy import Hierarchy
+from shoal.core.schema import Role, Schema
+from shoal.errors import PolicyError, UnknownName
+from shoal.metrics import METRICS
+from shoal.models import MODELS
+
+Named = str | dict[str, dict[str, Any] | None]  # a plug-in: its name, or its name with options
+
+
+class Column(BaseModel):
+    """One column's part of the policy."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    role: Role
+    hierarchy: str | dict[str, Any] | None = None
+    max_level: int | None = Field(None, ge=0)
+    min_level: int | None = Field(None, ge=0)
+    weight: float = Field(1.0, gt=0, allow_inf_nan=False)
+
+    @model_validator(mode="after")
+    def _fits_its_role(self) -> Column:
+        if self.role is not Role.QUASI_IDENTIFIER and (self.max_level or self.min_level or self.weight != 1):
+            message = "max_level, min_level and weight are for quasi-identifiers"
+            raise ValueError(message)
+        return self
+
+
+class Policy(BaseModel):
+    """Roles, hierarchies, privacy models, suppression limit, metric and algorithm."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    columns: dict[str, Column]
+    same_level: list[list[str]] = []
+    models: list[Named] = Field(min_length=1)
+    suppression_limit: int | float | str = 0
+    suppressed: Literal["drop", "mask"] = "drop"
+    metric: Named = "non-uniform-entropy"
+    algorithm: Named = "auto"
+
+    _folder: Path = PrivateAttr(Path())
+
+    @classmethod
+    def load(cls, source: Policy | Mapping[str, Any] | str | Path) -> Policy:
+        """Read a policy from a file, a mapping, or take it as it is."""
+        if isinstance(source, Policy):
+            return source
+        if isinstance(source, Mapping):
+            return cls._checked(dict(source))
+        path = Path(source)
+        try:
+            data = yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)
+        except OSError as error:
+            message = f"Cannot read the policy {str(path)!r}: {error.strerror}."
+            raise PolicyError(message) from None
+        except (yaml.YAMLError, UnicodeDecodeError) as error:
+            mark = getattr(error, "problem_mark", None)
+            where = f" at line {mark.line + 1}" if mark else ""
+            message = f"The policy {str(path)!r} is not valid YAML{where}: {getattr(error, 'problem', 'not UTF-8')}."
+            raise PolicyError(message) from None
+        if not isinstance(data, dict):
+            message = f"The policy {str(path)!r} must be a mapping that begins with 'columns:'."
+            raise PolicyError(message)
+        policy = cls._checked(data)
+        policy._folder = path.parent
+        return policy
+
+    @classmethod
+    def _checked(cls, data: dict[str, Any]) -> Policy:
+        for name in data:
+            if name not in cls.model_fields:
+                raise UnknownName("policy entry", str(name), cls.model_fields)
+        for name, column in dict(data.get("columns") or {}).items():
+            for option in column if isinstance(column, Mapping) else ():
+                if option not in Column.model_fields:
+                    raise UnknownName(f"entry of column {name!r}:", str(option), Column.model_fields)
+        try:
+            policy = cls.model_validate(data)
+        except ValidationError as error:
+            first = error.errors()[0]
+            where = ".".join(str(part) for part in first["loc"]) or "policy"
+            message = f"Policy, {where}: {first['msg'].removeprefix('Value error, ')}."
+            raise PolicyError(message) from None
+        policy._check()
+        return policy
+
+    @field_validator("suppression_limit")
+    @classmethod
+    def _limit_is_a_share_or_records(cls, value: float | str) -> float | str:
+        limit_in_records(value, 1_000_000_000)
+        return value
+
+    def _check(self) -> None:
+        if not self.roles.quasi_identifiers:
+            message = "The policy names no quasi-identifier. Give at least one column the role quasi-identifier."
+            raise PolicyError(message)
+        for name, column in self.columns.items():
+            if column.role is Role.QUASI_IDENTIFIER and column.hierarchy is None:
+                message = f"Column {name!r} is a quasi-identifier and needs a hierarchy, such as 'flat'."
+                raise PolicyError(message)
+            if column.hierarchy is not None:
+                builders.parse(name, column.hierarchy)
+        for model in self.privacy_models:
+            model.sensitive(self.roles.sensitive)
+        _ = self.information_metric, self.search_algorithm
+
+    @property
+    def roles(self) -> Schema:
+        """The columns' roles."""
+        return Schema({name: column.role for name, column in self.columns.items()})
+
+    @property
+    def privacy_models(self) -> tuple[Model, ...]:
+        """The privacy models, built."""
+        return tuple(MODELS.create(*_named(model)) for model in self.models)
+
+    @property
+    def information_metric(self) -> Metric:
+        """The metric, built."""
+        return METRICS.create(*_named(self.metric))
+
+    @property
+    def search_algorithm(self) -> Algorithm | None:
+        """The algorithm, built; None leaves the choice to shoal."""
+        name, options = _named(self.algorithm)
+        if name == "auto":
+            return None
+        if name not in ALGORITHMS:
+            raise UnknownName("algorithm", name, ["auto", *ALGORITHMS])
+        return ALGORITHMS.create(name, options)
+
+    @property
+    def sensitive_needed(self) -> tuple[str, ...]:
+        """The sensitive columns that some model looks at."""
+        available = self.roles.sensitive
+        needed = {name for model in self.privacy_models for name in model.sensitive(available)}
+        return tuple(name for name in available if name in needed)
+
+    def bind(self, domains: Mapping[str, Domain]) -> tuple[Hierarchy, ...]:
+        """Apply every quasi-identifier's hierarchy to the column's values."""
+        return tuple(self.builder(name).bind(domains[name]) for name in self.roles.quasi_identifiers)
+
+    def builder(self, name: str) -> builders.Builder:
+        """Return a column's hierarchy rule, with its file read."""
+        builder = builders.parse(name, self.columns[name].hierarchy)
+        return builder.read(self._folder, name) if isinstance(builder, builders.Csv) else builder
+
+    def limits(self, which: Literal["max_level", "min_level"]) -> dict[str, int]:
+        """Return the columns' level limits of one kind."""
+        found = {name: getattr(column, which) for name, column in self.columns.items()}
+        return {name: level for name, level in found.items() if level is not None}
+
+    def with_(self, **changes: Any) -> Policy:
+        """Return the policy with some entries replaced, checked anew."""
+        data = self.model_dump(mode="json", exclude_unset=True)
+        policy = self._checked(data | {k: v for k, v in changes.items() if v is not None})
+        policy._folder = self._folder
+        return policy
+
+    def to_yaml(self) -> str:
+        """Write the policy as YAML that reads back as the same policy."""
+        data = self.model_dump(mode="json", exclude_defaults=True)
+        return yaml.safe_dump(data, sort_keys=False, allow_unicode=True)
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML that refuses a key given twice instead of keeping the last."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        seen = set()
+        for key, _ in node.value:
+            name = self.construct_object(key, deep=deep)
+            if name in seen:
+                raise yaml.constructor.ConstructorError(None, None, f"{name!r} stands twice", key.start_mark)
+            seen.add(name)
+        return super().construct_mapping(node, deep)
+
+
+def limit_in_records(limit: float | str, records: int) -> int:
+    """Turn a suppression limit into records: a share is rounded down, in decimals.
+
+    >>> limit_in_records("29%", 100), limit_in_records(0.05, 30162), limit_in_records(7, 100)
+    (29, 1508, 7)
+    """
+    text = str(limit).strip()
+    try:
+        share = text.endswith("%") or "." in text or "e" in text.lower()
+        number = Decimal(text.removesuffix("%"))
+        if text.endswith("%"):
+            number /= 100
+        if isinstance(limit, bool) or not number.is_finite():
+            raise ArithmeticError
+    except ArithmeticError:
+        message = f"suppression_limit must be a share such as 5% or 0.05, or a number of records, got {limit!r}."
+        raise PolicyError(message) from None
+    if number < 0:
+        message = f"suppression_limit must not be below 0, got {limit!r}."
+        raise PolicyError(message)
+    found = int(number * records) if share else int(number)
+    if found > records or (share and number > 1):
+        rule = "100%" if share else f"the table's {records} records"
+        message = f"suppression_limit must not be above {rule}, got {limit!r}."
+        raise PolicyError(message)
+    return found
+
+
+def _named(plugin: Named) -> tuple[str, dict[str, Any]]:
+    if isinstance(plugin, str):
+        return plugin, {}
+    if len(plugin) != 1:
+        message = f"Expected one name with its options, got {', '.join(plugin) or 'nothing'}."
+        raise PolicyError(message)
+    (name, options), = plugin.items()
+    return name, dict(options or {})

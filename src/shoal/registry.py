@@ -1,0 +1,86 @@
+"""Plug-ins by name: imported when first used, with their options taken from their fields."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from importlib import import_module
+from importlib.metadata import entry_points
+from typing import Any, Generic, TypeVar
+
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+
+from shoal.errors import PolicyError, UnknownName
+
+Plugin = TypeVar("Plugin")
+
+
+class Registry(Generic[Plugin]):
+    """One kind of plug-in: its built-in names and those of third parties' entry points."""
+
+    def __init__(self, kind: str, built_in: Mapping[str, str]) -> None:
+        """Take the kind ('model') and name -> 'module:Class'."""
+        self.kind = kind
+        self._built_in = dict(built_in)
+
+    @cached_property
+    def _homes(self) -> dict[str, str]:
+        third_party = {e.name: e.value for e in entry_points(group=f"shoal.{self.kind}s")}
+        return {**third_party, **self._built_in}
+
+    def __iter__(self) -> Iterator[str]:
+        """Yield every name, sorted."""
+        return iter(sorted(self._homes))
+
+    def load(self, name: str) -> type[Plugin]:
+        """Import the class behind a name."""
+        home = self._homes.get(name)
+        if home is None:
+            raise UnknownName(self.kind, name, self._homes)
+        module, _, attribute = home.partition(":")
+        loaded: type[Plugin] = getattr(import_module(module), attribute)
+        return loaded
+
+    def create(self, name: str, options: Mapping[str, Any] | None = None) -> Plugin:
+        """Build a plug-in from its name and options, refusing what it does not know."""
+        loaded: Any = self.load(name)
+        fields = {field.name: field for field in dataclasses.fields(loaded)}
+        given = dict(options or {})
+        for option in given:
+            if option not in fields:
+                raise UnknownName(f"option of {name}", option, fields)
+        missing = [f for f, d in fields.items() if f not in given and not _has_default(d)]
+        if missing:
+            message = f"{self.kind.capitalize()} {name} needs {', '.join(missing)}."
+            raise PolicyError(message)
+        hints = _field_types(loaded)
+        built: Plugin = loaded(**{o: _validate(name, o, v, hints[o]) for o, v in given.items()})
+        return built
+
+    def options(self, name: str) -> dict[str, tuple[str, object]]:
+        """Tell each option's type and default (or `...`) in words."""
+        loaded: Any = self.load(name)
+        return {
+            field.name: (str(field.type), field.default if _has_default(field) else ...)
+            for field in dataclasses.fields(loaded)
+        }
+
+
+def _has_default(field: dataclasses.Field[Any]) -> bool:
+    return field.default is not dataclasses.MISSING or field.default_factory is not dataclasses.MISSING
+
+
+def _field_types(loaded: type) -> dict[str, Any]:
+    from typing import get_type_hints
+
+    return get_type_hints(loaded)
+
+
+def _validate(name: str, option: str, value: object, kind: Any) -> object:
+    try:
+        return TypeAdapter(kind, config=ConfigDict(arbitrary_types_allowed=True)).validate_python(value)
+    except ValidationError as error:
+        problem = error.errors()[0]["msg"].lower()
+        message = f"Option {option} of {name}: {problem}, got {value!r}."
+        raise PolicyError(message) from None
