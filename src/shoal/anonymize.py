@@ -60,7 +60,9 @@ class Release:
         for hierarchy, level in zip(self.hierarchies, self.evaluation.node, strict=True):
             labels = hierarchy.labels[level]
             few = [label for label in labels if label != "missing"][:3]
-            shown[hierarchy.name] = (", ".join(few) + (", ..." if len(labels) > 3 else "")) if level else "as is"
+            shown[hierarchy.name] = (
+                (", ".join(few) + (", ..." if len(labels) > 3 else "")) if level else "as is"
+            )
         return shown
 
     def to_dict(self) -> dict[str, Any]:
@@ -123,7 +125,7 @@ def problem_of(
     heights = {hierarchy.name: hierarchy.height for hierarchy in hierarchies}
     for name, level in (policy.limits("max_level") | policy.limits("min_level")).items():
         if level > heights[name]:
-            message = f"Column {name!r}: level {level} is above its hierarchy, whose highest level is {heights[name]}."
+            message = f"Column {name!r}: level {level} is above its hierarchy's highest, {heights[name]}."
             raise PolicyError(message)
     lattice = build(heights, policy.limits("max_level"), policy.limits("min_level"), policy.same_level)
     return Problem(
@@ -145,18 +147,20 @@ def search(
     progress: Progress | None = None,
 ) -> tuple[str, Evaluation]:
     """Search with an algorithm, or with the first that can prove the optimum; return its name too."""
+    chosen = algorithm or _automatic(problem)
+    reason = chosen.refuses(problem)
+    if reason:
+        able = _name_of(_automatic(problem))
+        message = (
+            f"Algorithm {_name_of(chosen)!r} cannot honour this policy: {reason}. Use {able!r} or 'auto'."
+        )
+        raise CannotHonour(message)
     if problem.records < problem.least_size:
         message = (
             f"The table has {problem.records} records and every class needs {problem.least_size}. "
             "Use a smaller k (or l), or more records."
         )
         raise Infeasible(message, {"k": problem.records})
-    chosen = algorithm or _automatic(problem)
-    reason = chosen.refuses(problem)
-    if reason:
-        able = _name_of(_automatic(problem))
-        message = f"Algorithm {_name_of(chosen)!r} cannot honour this policy: {reason}. Use {able!r} or 'auto'."
-        raise CannotHonour(message)
     evaluate = Evaluator(problem, seconds=seconds, progress=progress)
     try:
         return _name_of(chosen), chosen.search(problem, evaluate)
@@ -164,7 +168,9 @@ def search(
         raise nearest_miss(problem) from None
     except OutOfTime:
         if evaluate.best is None:
-            message = f"No acceptable node was found within {seconds} seconds. Allow more, or lower max_level."
+            message = (
+                f"No acceptable node was found within {seconds} seconds. Allow more, or lower max_level."
+            )
             raise OutOfTime(message) from None
         return _name_of(chosen), evaluate.finish(evaluate.best, Guarantee.ACCEPTABLE)
 
@@ -175,7 +181,9 @@ def _automatic(problem: Problem) -> Algorithm:
 
 
 def _name_of(algorithm: Algorithm) -> str:
-    return next((name for name in ALGORITHMS if ALGORITHMS.load(name) is type(algorithm)), type(algorithm).__name__)
+    return next(
+        (name for name in ALGORITHMS if ALGORITHMS.load(name) is type(algorithm)), type(algorithm).__name__
+    )
 
 
 class _Run:
@@ -202,7 +210,13 @@ class _Run:
         return self.release(found, verification, table=table)
 
     def to_file(
-        self, source: Any, node: Mapping[str, int] | None, seconds: float | None, path: Path, temporary: Path, commit: Any
+        self,
+        source: Any,
+        node: Mapping[str, int] | None,
+        seconds: float | None,
+        path: Path,
+        temporary: Path,
+        commit: Any,
     ) -> Release:
         found = self.find(source, node, seconds)
         with self.phase("recode"):
@@ -218,14 +232,18 @@ class _Run:
         table = self.engine.open(source)
         _check_columns(policy, self.engine.columns(table))
         with self.phase("count"):
-            counts, domains = self.engine.count(table, policy.roles.quasi_identifiers, policy.sensitive_needed)
+            counts, domains = self.engine.count(
+                table, policy.roles.quasi_identifiers, policy.sensitive_needed
+            )
         if not len(counts):
             message = "The table has no rows."
             raise DataError(message)
         problem = problem_of(policy, counts, domains, node)
         self.warm(problem)
         with self.phase("search"):
-            name, evaluation = search(problem, policy.search_algorithm, seconds=seconds, progress=self.progress)
+            name, evaluation = search(
+                problem, policy.search_algorithm, seconds=seconds, progress=self.progress
+            )
         classes = Evaluator(problem).classes(evaluation.node)
         gone = classes.counts.keys[:, problem.violations(classes)]
         recoding = problem.recoding(evaluation.node).suppressing(gone)
@@ -259,7 +277,9 @@ class _Run:
             expected -= found.evaluation.suppressed
         if not verification.verified or verification.records != expected:
             reasons = "; ".join(verification.reasons) or "the number of records is wrong"
-            message = f"The release failed its fresh count and was not written: {reasons}. Please report this."
+            message = (
+                f"The release failed its fresh count and was not written: {reasons}. Please report this."
+            )
             raise InternalError(message)
         return verification
 

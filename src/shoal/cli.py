@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-from shoal.errors import Infeasible, OutOfTime, ShoalError, UnknownName, UsageError
+from shoal.errors import Infeasible, ShoalError, UsageError
 
 app = typer.Typer(
     help="De-identify tables of people's records: every record looks like at least k-1 others.",
@@ -23,18 +23,27 @@ app = typer.Typer(
 
 Data = Annotated[Path, typer.Argument(help="The table: CSV, TSV, Parquet or Arrow.")]
 PolicyFile = Annotated[Path, typer.Option("--policy", "-p", help="The policy, a YAML file.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object to stdout and nothing else there.")]
+AsJson = Annotated[
+    bool, typer.Option("--json", help="Print one JSON object to stdout and nothing else there.")
+]
 Reveal = Annotated[bool, typer.Option(help="Let error messages show values of the data.")]
 Models = Annotated[
     list[str] | None, typer.Option("--model", help="A privacy model, as k-anonymity:k=5; may be repeated.")
 ]
 Limit = Annotated[
-    str | None, typer.Option("--suppression-limit", help="Records that may be suppressed: 5%, 0.05, or a number.")
+    str | None,
+    typer.Option("--suppression-limit", help="Records that may be suppressed: 5%, 0.05, or a number."),
 ]
-MetricName = Annotated[str | None, typer.Option("--metric", help="The loss to minimize, as coverage:aggregate=geometric.")]
+MetricName = Annotated[
+    str | None, typer.Option("--metric", help="The loss to minimize, as coverage:aggregate=geometric.")
+]
 AlgorithmName = Annotated[str | None, typer.Option("--algorithm", help="The search, as ola; auto chooses.")]
-NodeLevels = Annotated[str | None, typer.Option("--node", help="Levels to fix, as age=2,sex=0; the rest is searched.")]
-Seconds = Annotated[float | None, typer.Option(help="Stop searching after so many seconds, with the best so far.")]
+NodeLevels = Annotated[
+    str | None, typer.Option("--node", help="Levels to fix, as age=2,sex=0; the rest is searched.")
+]
+Seconds = Annotated[
+    float | None, typer.Option(help="Stop searching after so many seconds, with the best so far.")
+]
 EngineName = Annotated[str, typer.Option("--engine", help="Where the table is counted and recoded.")]
 MemoryLimit = Annotated[str | None, typer.Option("--memory-limit", help="Memory for the engine, as 4GB.")]
 
@@ -138,7 +147,9 @@ def list_(as_json: AsJson = False) -> None:
 
 @app.command()
 def demo(
-    folder: Annotated[Path | None, typer.Option(help="Where to leave the sample, its policy and the release.")] = None,
+    folder: Annotated[
+        Path | None, typer.Option(help="Where to leave the sample, its policy and the release.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """De-identify the bundled sample of hospital admissions and show what was done."""
@@ -231,10 +242,23 @@ def _report(error: ShoalError, *, as_json: bool = False, reveal: bool = False) -
 @contextmanager
 def _progress() -> Iterator[Any]:
     """Show phases on stderr: a bar in a terminal, nothing elsewhere but word of a long compilation."""
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        SpinnerColumn,
+        TextColumn,
+        TimeElapsedColumn,
+    )
 
     console = _console(stderr=True)
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task("starting", total=None)
 
@@ -260,7 +284,9 @@ def _show_release(release: Any) -> None:
             level = f"{release.levels[name]} of {hierarchy.height}"
             table.add_row(name, column.role.value, level, _escaped(examples[name]))
         else:
-            table.add_row(name, column.role.value, "", "removed" if column.role.value == "identifier" else "as is")
+            table.add_row(
+                name, column.role.value, "", "removed" if column.role.value == "identifier" else "as is"
+            )
     console.print(table)
     result = release.to_dict()
     suppressed = release.suppressed

@@ -53,7 +53,7 @@ class HierarchyError(UsageError):
 class UnknownName(UsageError):
     """No plug-in, option or column has that name."""
 
-    def __init__(self, kind: str, name: str, available: Iterable[str]) -> None:
+    def __init__(self, name: str, kind: str, available: Iterable[str]) -> None:
         """Say what was asked for, what is closest and what there is."""
         names = sorted(available)
         close = get_close_matches(name, names, n=1)

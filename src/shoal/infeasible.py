@@ -24,9 +24,9 @@ def nearest_miss(problem: Problem) -> Infeasible:
         nearest["suppression_limit"] = at_top.suppressed
         told.append(f"a suppression limit of {at_top.suppressed} records (now {problem.limit})")
     for model, weaker in _weaker(problem, classes):
-        options = ", ".join(f"{k}={v}" for k, v in vars(weaker).items() if v != getattr(model, k))
-        nearest.setdefault("models", []).append({type(model).__name__: vars(weaker)})
-        told.append(f"{options} (now {', '.join(f'{k}={getattr(model, k)}' for k in vars(weaker) if getattr(model, k) != getattr(weaker, k))})")
+        changed = {name: value for name, value in vars(weaker).items() if value != getattr(model, name)}
+        nearest |= changed
+        told += [f"{name}={value} (now {getattr(model, name)})" for name, value in changed.items()]
     levels = _levels(problem)
     if levels:
         nearest["max_level"] = levels
@@ -36,7 +36,11 @@ def nearest_miss(problem: Problem) -> Infeasible:
         f"No acceptable recoding: at the most general node {at_top.suppressed} of {problem.records} records "
         f"would have to be suppressed, and the limit is {problem.limit}."
     )
-    advice = f" Any one of these would do: {'; '.join(told)}." if told else " Use fewer quasi-identifiers or a smaller k."
+    advice = (
+        f" Any one of these would do: {'; '.join(told)}."
+        if told
+        else " Use fewer quasi-identifiers or a smaller k."
+    )
     return Infeasible(head + advice, nearest)
 
 

@@ -8,7 +8,15 @@ from pathlib import Path
 from typing import Any, Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    PrivateAttr,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
 from shoal.algorithms import ALGORITHMS
 from shoal.core import builders
@@ -73,7 +81,8 @@ class Policy(BaseModel):
         except (yaml.YAMLError, UnicodeDecodeError) as error:
             mark = getattr(error, "problem_mark", None)
             where = f" at line {mark.line + 1}" if mark else ""
-            message = f"The policy {str(path)!r} is not valid YAML{where}: {getattr(error, 'problem', 'not UTF-8')}."
+            what = getattr(error, "problem", None) or "not UTF-8 text"
+            message = f"The policy {str(path)!r} is not valid YAML{where}: {what}."
             raise PolicyError(message) from None
         if not isinstance(data, dict):
             message = f"The policy {str(path)!r} must be a mapping that begins with 'columns:'."
@@ -86,11 +95,11 @@ class Policy(BaseModel):
     def _checked(cls, data: dict[str, Any]) -> Policy:
         for name in data:
             if name not in cls.model_fields:
-                raise UnknownName("policy entry", str(name), cls.model_fields)
+                raise UnknownName(str(name), "policy entry", cls.model_fields)
         for name, column in dict(data.get("columns") or {}).items():
             for option in column if isinstance(column, Mapping) else ():
                 if option not in Column.model_fields:
-                    raise UnknownName(f"entry of column {name!r}:", str(option), Column.model_fields)
+                    raise UnknownName(str(option), f"entry of column {name!r}:", Column.model_fields)
         try:
             policy = cls.model_validate(data)
         except ValidationError as error:
@@ -101,6 +110,12 @@ class Policy(BaseModel):
         policy._check()
         return policy
 
+    def __eq__(self, other: object) -> bool:
+        """Compare what is wanted, wherever it was read from."""
+        return isinstance(other, Policy) and self.model_dump() == other.model_dump()
+
+    __hash__ = None  # type: ignore[assignment]
+
     @field_validator("suppression_limit")
     @classmethod
     def _limit_is_a_share_or_records(cls, value: float | str) -> float | str:
@@ -109,7 +124,9 @@ class Policy(BaseModel):
 
     def _check(self) -> None:
         if not self.roles.quasi_identifiers:
-            message = "The policy names no quasi-identifier. Give at least one column the role quasi-identifier."
+            message = (
+                "The policy names no quasi-identifier. Give at least one column the role quasi-identifier."
+            )
             raise PolicyError(message)
         for name, column in self.columns.items():
             if column.role is Role.QUASI_IDENTIFIER and column.hierarchy is None:
@@ -143,7 +160,7 @@ class Policy(BaseModel):
         if name == "auto":
             return None
         if name not in ALGORITHMS:
-            raise UnknownName("algorithm", name, ["auto", *ALGORITHMS])
+            raise UnknownName(name, "algorithm", ["auto", *ALGORITHMS])
         return ALGORITHMS.create(name, options)
 
     @property
@@ -208,7 +225,9 @@ def limit_in_records(limit: float | str, records: int) -> int:
         if isinstance(limit, bool) or not number.is_finite():
             raise ArithmeticError
     except ArithmeticError:
-        message = f"suppression_limit must be a share such as 5% or 0.05, or a number of records, got {limit!r}."
+        message = (
+            f"suppression_limit must be a share such as 5% or 0.05, or a number of records, got {limit!r}."
+        )
         raise PolicyError(message) from None
     if number < 0:
         message = f"suppression_limit must not be below 0, got {limit!r}."
@@ -227,5 +246,5 @@ def _named(plugin: Named) -> tuple[str, dict[str, Any]]:
     if len(plugin) != 1:
         message = f"Expected one name with its options, got {', '.join(plugin) or 'nothing'}."
         raise PolicyError(message)
-    (name, options), = plugin.items()
+    ((name, options),) = plugin.items()
     return name, dict(options or {})

@@ -6,8 +6,7 @@ import dataclasses
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from importlib import import_module
-from importlib.metadata import entry_points
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, get_type_hints
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
@@ -26,6 +25,8 @@ class Registry(Generic[Plugin]):
 
     @cached_property
     def _homes(self) -> dict[str, str]:
+        from importlib.metadata import entry_points
+
         third_party = {e.name: e.value for e in entry_points(group=f"shoal.{self.kind}s")}
         return {**third_party, **self._built_in}
 
@@ -37,7 +38,7 @@ class Registry(Generic[Plugin]):
         """Import the class behind a name."""
         home = self._homes.get(name)
         if home is None:
-            raise UnknownName(self.kind, name, self._homes)
+            raise UnknownName(name, self.kind, self._homes)
         module, _, attribute = home.partition(":")
         loaded: type[Plugin] = getattr(import_module(module), attribute)
         return loaded
@@ -49,12 +50,12 @@ class Registry(Generic[Plugin]):
         given = dict(options or {})
         for option in given:
             if option not in fields:
-                raise UnknownName(f"option of {name}", option, fields)
+                raise UnknownName(option, f"option of {name}", fields)
         missing = [f for f, d in fields.items() if f not in given and not _has_default(d)]
         if missing:
             message = f"{self.kind.capitalize()} {name} needs {', '.join(missing)}."
             raise PolicyError(message)
-        hints = _field_types(loaded)
+        hints = get_type_hints(loaded)
         built: Plugin = loaded(**{o: _validate(name, o, v, hints[o]) for o, v in given.items()})
         return built
 
@@ -69,12 +70,6 @@ class Registry(Generic[Plugin]):
 
 def _has_default(field: dataclasses.Field[Any]) -> bool:
     return field.default is not dataclasses.MISSING or field.default_factory is not dataclasses.MISSING
-
-
-def _field_types(loaded: type) -> dict[str, Any]:
-    from typing import get_type_hints
-
-    return get_type_hints(loaded)
 
 
 def _validate(name: str, option: str, value: object, kind: Any) -> object:

@@ -25,6 +25,7 @@ from shoal.core.lattice import Lattice, Node
 from shoal.core.tags import maximal, nodes_of
 from shoal.errors import Infeasible
 
+
 @dataclass(frozen=True)
 class Contour(Algorithm):
     """Refuse every node that could beat the incumbent, most general first."""
@@ -113,7 +114,10 @@ class _Field:
             node = lower
 
     def refuse_together(self, points: IntArray) -> None:
-        """Refuse many nodes at once by refusing a node above them all, else split them; stop at a better node."""
+        """Refuse many nodes at once by refusing a node above them all, else split them.
+
+        Stops at the first better node, for it changes which nodes matter.
+        """
         groups = [points]  # (nodes, axes) each
         while groups:
             group = groups.pop()
@@ -132,7 +136,7 @@ class _Field:
         """Split nodes where one axis keeps most more information on one side than on the other."""
         axes = np.arange(len(meet))
         axis = int((self.retained[axes, meet] - self.retained[axes, join]).argmax())
-        steps = self.retained[axis, meet[axis] : join[axis]] - self.retained[axis, meet[axis] + 1 : join[axis] + 1]
+        steps = -np.diff(self.retained[axis, meet[axis] : join[axis] + 1])
         low = group[:, axis] <= meet[axis] + steps.argmax()
         return [group[~low], group[low]]
 
@@ -147,7 +151,8 @@ class _Field:
         """Keep the open nodes of the median height: whatever they turn out to be settles many."""
         heights = self.lattice.heights_of_nodes()
         values = np.sort(heights[open_nodes])
-        return open_nodes & (heights == values[len(values) // 2])
+        chosen: BoolArray = open_nodes & (heights == values[len(values) // 2])
+        return chosen
 
 
 def _retained(problem: Problem) -> FloatArray:

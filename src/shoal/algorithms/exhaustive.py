@@ -42,4 +42,5 @@ def _contenders(problem: Problem, accepted: BoolArray) -> BoolArray:
     if not accepted.any() or not problem.metric.separable.given(problem.limit > 0):
         return accepted
     losses = np.where(accepted, problem.losses(), np.inf)
-    return losses <= losses.min() * (1 + 1e-9)  # evaluated next, which settles ties
+    least: BoolArray = losses <= losses.min() * (1 + 1e-9)  # evaluated next, which settles ties
+    return least

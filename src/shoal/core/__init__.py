@@ -1,0 +1,1 @@
+"""The core: knows no plug-in, no engine, no dataframe."""

@@ -67,7 +67,7 @@ class Builder(ABC):
         return nest(domain.name, rows, others)
 
     def _top(self, listed: Mapping[str, Labels], given: Mapping[str, Labels]) -> str | None:
-        """The label all values share at the rule's own last level, where it has one."""
+        """Return the label all values share at the rule's own last level, where there is one."""
         if self.top:
             return None
         last = {labels[-1] for labels in (*listed.values(), *given.values()) if labels}
@@ -231,12 +231,12 @@ def parse(column: str, spec: object) -> Builder:
     named = [key for key in spec if key in BUILDERS]
     if len(named) != 1:
         unknown = next((str(key) for key in spec if key not in BUILDERS), "")
-        raise UnknownName(f"hierarchy builder for column {column!r}:", unknown, BUILDERS)
+        raise UnknownName(unknown, f"hierarchy builder for column {column!r}:", BUILDERS)
     kind = BUILDERS[named[0]]
     known = {field.name for field in fields(kind)} - {"rows"} | {kind.keyword}
     for key in spec:
         if key not in known:
-            raise UnknownName(f"option of {kind.keyword} for column {column!r}:", str(key), known)
+            raise UnknownName(str(key), f"option of {kind.keyword} for column {column!r}:", known)
     options = {key: _option(column, key, value) for key, value in spec.items() if value is not None}
     if kind.keyword != "flat" and not options.get(kind.keyword):
         message = f"Hierarchy of {column!r}: {kind.keyword} needs at least one entry."
@@ -309,13 +309,15 @@ def _csv_rows(path: Path, column: str) -> tuple[Labels, ...]:
         raise HierarchyError(message) from None
     lines = text.splitlines()
     delimiter = ";" if lines and ";" in lines[0] else ","
-    rows = {}
+    rows: dict[str, Labels] = {}
     for number, row in enumerate(csv.reader(lines, delimiter=delimiter), 1):
         if not row:
             continue
         first = next(iter(rows.values()), tuple(row))
         if len(row) != len(first):
-            message = f"Hierarchy of {column!r}: line {number} has {len(row)} levels, line 1 has {len(first)}."
+            message = (
+                f"Hierarchy of {column!r}: line {number} has {len(row)} levels, line 1 has {len(first)}."
+            )
             raise HierarchyError(message)
         if rows.setdefault(row[0], tuple(row)) != tuple(row):
             message = f"Hierarchy of {column!r}: line {number} repeats a value with other groups."

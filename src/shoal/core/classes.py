@@ -40,7 +40,7 @@ class Classes:
     def distribution(self, column: str) -> Entries:
         """Return how often each value of a sensitive column occurs in each class."""
         if column not in self.counts.sensitive:
-            raise UnknownName("sensitive column", column, self.sensitive)
+            raise UnknownName(column, "sensitive column", self.sensitive)
         return self.counts.sensitive[column]
 
     def distinct(self, column: str) -> IntArray:

@@ -108,7 +108,8 @@ class Counts:
     def codes(self, column: int) -> IntArray:
         """Return one column's code in every combination."""
         field = self.fields[column]
-        return (self.keys[field.word] >> field.shift) & field.mask
+        codes: IntArray = (self.keys[field.word] >> field.shift) & field.mask
+        return codes
 
     def roll_up(self, column: int, groups: IntArray) -> Counts:
         """Replace one column's codes by their groups and add up what became equal."""

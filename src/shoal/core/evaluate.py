@@ -89,7 +89,8 @@ class Problem:
         for axis, members in enumerate(lattice.axes):
             part = sum(table[column][lattice.low[axis] : lattice.high[axis] + 1] for column in members)
             parts += np.reshape(part, [-1 if a == axis else 1 for a in range(len(lattice.axes))])
-        return self.metric.total(parts)
+        losses: FloatArray = self.metric.total(parts)
+        return losses
 
     def loss_of(self, node: Node) -> float:
         """Return the separable metric's loss of one node."""

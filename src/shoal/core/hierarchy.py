@@ -89,7 +89,7 @@ def nest(
 
 
 def _check_unused(name: str, rows: Sequence[Sequence[str]], others: Sequence[Sequence[str]]) -> None:
-    """A listed hierarchy must be nested as a whole, also where the data has no value yet."""
+    """Refuse a listed hierarchy that is not nested as a whole, also where the data has no value yet."""
     if not others:
         return
     for level in range(2, len(rows[0])):

@@ -121,7 +121,7 @@ class Lattice:
         low, high = list(self.low), list(self.high)
         for name, level in levels.items():
             if name not in self.columns:
-                raise UnknownName("quasi-identifier", name, self.columns)
+                raise UnknownName(name, "quasi-identifier", self.columns)
             axis = self._axis_of[self.columns.index(name)]
             if not low[axis] <= level <= high[axis]:
                 message = f"Level {level} of {name!r} is outside {low[axis]}..{high[axis]}."
@@ -165,7 +165,7 @@ def _groups(
     for group in same_level:
         for name in group:
             if name not in columns:
-                raise UnknownName("quasi-identifier in same_level", name, columns)
+                raise UnknownName(name, "quasi-identifier in same_level", columns)
             if name in owner:
                 message = f"Column {name!r} stands twice in same_level; a column has one level."
                 raise PolicyError(message)

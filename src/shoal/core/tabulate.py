@@ -45,12 +45,15 @@ def tabulate(
             for level in range(lattice.shape[axis]):
                 if level:
                     scanned += len(start)
-                    start = _step(start, hierarchies, lattice, axis, level)  # noqa: PLW2901
+                    start = _step(start, hierarchies, lattice, axis, level)
                 grown.append(start)
         starts = grown
 
     def walk(start: Counts) -> tuple[IntArray, IntArray, int]:
-        return kernels.tabulate(start.keys[0], start.sizes, *tables, least_size)
+        found: tuple[IntArray, IntArray, int] = kernels.tabulate(
+            start.keys[0], start.sizes, *tables, least_size
+        )
+        return found
 
     with ThreadPoolExecutor(cpu_count()) as pool:
         parts = list(pool.map(walk, starts))
@@ -70,7 +73,9 @@ def _at_bottom(counts: Counts, hierarchies: Sequence[Hierarchy], lattice: Lattic
     return counts
 
 
-def _step(counts: Counts, hierarchies: Sequence[Hierarchy], lattice: Lattice, axis: int, level: int) -> Counts:
+def _step(
+    counts: Counts, hierarchies: Sequence[Hierarchy], lattice: Lattice, axis: int, level: int
+) -> Counts:
     """Roll one axis up to a level from the one below."""
     low = lattice.low[axis]
     for column in lattice.axes[axis]:

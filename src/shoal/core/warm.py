@@ -11,7 +11,7 @@ def compiled() -> bool:
     """Tell whether compiled kernels are in numba's cache on disk."""
     from shoal.core import kernels
 
-    cache = kernels.roll_up_word._cache  # type: ignore[attr-defined]
+    cache = kernels.roll_up_word._cache
     index = os.path.join(cache._cache_path, cache._cache_file._index_name)
     return os.path.exists(index)
 

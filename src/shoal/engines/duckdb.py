@@ -136,7 +136,7 @@ class DuckDb(Engine):
             if kind == ".parquet":
                 return self.connection.read_parquet(str(path))
             if kind in (".arrow", ".feather"):
-                return self._registered(_unique(pyarrow.feather.read_table(str(path))))
+                return self._registered(_checked(pyarrow.feather.read_table(str(path))))
             return self._read_text(path, kind)
 
     def _read_text(self, path: Path, kind: str) -> Table:
@@ -166,22 +166,24 @@ def _check_names(names: Sequence[str]) -> None:
             raise DataError(message)
 
 
-def _unique(table: pa.Table) -> pa.Table:
+def _checked(table: pa.Table) -> pa.Table:
+    """Refuse ambiguous names; a column of nothing but nulls is text."""
     _check_names(table.column_names)
-    return table
+    kinds = [pa.string() if pa.types.is_null(field.type) else field.type for field in table.schema]
+    return table.cast(pa.schema(zip(table.column_names, kinds, strict=True)))
 
 
 def _arrow(source: Any) -> pa.Table:
     """Turn a frame into an arrow table; a frame's index is not data."""
     kind = type(source).__module__.partition(".")[0]
     if isinstance(source, pa.Table):
-        return _unique(source)
+        return _checked(source)
     if kind == "pandas":
-        _check_names([str(name) for name in source.columns])
-        return pa.Table.from_pandas(source, preserve_index=False)
+        return _checked(pa.Table.from_pandas(source, preserve_index=False))
     if kind == "polars":
-        return _unique(source.to_arrow())
-    message = f"Cannot read a table from {type(source).__name__}. Give a path, or a pandas, polars or pyarrow table."
+        return _checked(source.to_arrow())
+    what = type(source).__name__
+    message = f"Cannot read a table from {what}. Give a path, or a pandas, polars or pyarrow table."
     raise DataError(message)
 
 
@@ -194,7 +196,7 @@ def _told(path: Path | None = None) -> Iterator[None]:
         message = f"{str(path)!r} is not UTF-8 text. Convert it first."
         raise DataError(message) from None
     except (duckdb.OutOfMemoryException, MemoryError):
-        message = "The database ran out of memory. Raise --memory-limit or free disk space for its temporary files."
+        message = "The database ran out of memory. Raise --memory-limit or free disk space."
         raise DataError(message) from None
     except duckdb.IOException as error:
         if "space" in str(error).lower():

@@ -20,6 +20,7 @@ from ibis.expr.types import IntegerValue, Table
 from shoal.core.arrays import IntArray
 from shoal.core.counts import Counts, Domain, Field, from_joint, layout
 from shoal.core.recoding import Recoding
+from shoal.errors import DataError
 
 # Names of our own columns; a table is not expected to hold them.
 _COUNT, _WORD, _VALUE, _CODE, _LABEL, _GONE = (f"__shoal_{n}" for n in ("n", "w", "v", "c", "l", "gone"))
@@ -32,7 +33,11 @@ def domains(table: Table, columns: Sequence[str]) -> dict[str, Domain]:
         values = table.select(name).distinct().to_pyarrow()[name].combine_chunks()
         if pa.types.is_dictionary(values.type):
             values = values.dictionary_decode()
-        values = values.take(pc.sort_indices(values))
+        try:
+            values = values.take(pc.sort_indices(values))
+        except pa.ArrowNotImplementedError:
+            message = f"Column {name!r} holds {values.type}; a column to count must hold single values."
+            raise DataError(message) from None
         found[name] = Domain(name, values, tuple(map(text_of, values.to_pylist())))
     return found
 
@@ -54,9 +59,7 @@ def text_of(value: object) -> str | None:
     return str(value)
 
 
-def count(
-    table: Table, columns: Sequence[str], sensitive: Sequence[str]
-) -> tuple[Counts, dict[str, Domain]]:
+def count(table: Table, columns: Sequence[str], sensitive: Sequence[str]) -> tuple[Counts, dict[str, Domain]]:
     """Group by the columns in the engine, on packed integer keys."""
     names = [*columns, *sensitive]
     grouped = table.group_by(names).aggregate(**{_COUNT: table.count()}).cache()  # the rows are read once
@@ -102,7 +105,9 @@ def recode(
     if recoding.suppressed is not None:
         fields = layout([found[name].bits for name in recoding.columns])
         wide = _without(wide, _words(wide, fields), recoding.suppressed, marked=blank is not None)
-    labelled = {name for name, labels in zip(recoding.columns, recoding.labels, strict=True) if labels is not None}
+    labelled = {
+        name for name, labels in zip(recoding.columns, recoding.labels, strict=True) if labels is not None
+    }
     place_of = {name: place for place, name in enumerate(recoding.columns)}
     released = {name: wide[f"{_LABEL}{place_of[name]}"] if name in labelled else wide[name] for name in keep}
     if suppressing and blank is not None:

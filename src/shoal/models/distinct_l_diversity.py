@@ -1,4 +1,4 @@
-"""Distinct l-diversity: every class holds at least l different sensitive values (Machanavajjhala et al. 2007)."""
+"""Distinct l-diversity: each class holds l different sensitive values (Machanavajjhala et al. 2007)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from shoal.errors import PolicyError, UnknownName
 class DistinctLDiversity(Model):
     """Refuse classes with fewer than l distinct values of a sensitive column."""
 
-    l: int  # noqa: E741 - the paper's letter
+    l: int
     column: str | None = None  # None: every sensitive column
 
     monotone: ClassVar[When] = When.ALWAYS
@@ -35,7 +35,8 @@ class DistinctLDiversity(Model):
 
     def _distinct(self, classes: Classes) -> IntArray:
         columns = self.sensitive(classes.sensitive)
-        return np.min([classes.distinct(column) for column in columns], axis=0)
+        least: IntArray = np.min([classes.distinct(column) for column in columns], axis=0)
+        return least
 
     @property
     def least_size(self) -> int:
@@ -45,7 +46,7 @@ class DistinctLDiversity(Model):
     def sensitive(self, available: Sequence[str]) -> tuple[str, ...]:
         """Name the model's column, or every sensitive one."""
         if self.column is not None and self.column not in available:
-            raise UnknownName("sensitive column", self.column, available)
+            raise UnknownName(self.column, "sensitive column", available)
         if not available:
             message = "distinct-l-diversity needs a column whose role is sensitive."
             raise PolicyError(message)

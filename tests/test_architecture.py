@@ -1,0 +1,102 @@
+"""Who may import whom, and what a bare import loads."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import shoal
+
+ROOT = Path(shoal.__file__).parent
+CORE_ORDER = (
+    "arrays", "schema", "counts", "hierarchy", "builders", "lattice", "tags", "recoding", "classes", "hubs",
+    "tabulate", "contracts", "evaluate",
+)  # fmt: skip
+PLUGINS = ("models", "metrics", "algorithms", "engines")
+INTERFACES = ("cli", "web")
+
+
+def modules() -> Iterator[str]:
+    for path in sorted(ROOT.rglob("*.py")):
+        yield ".".join(path.relative_to(ROOT.parent).with_suffix("").parts).removesuffix(".__init__")
+
+
+def imports(module: str) -> set[str]:
+    """Return what a module imports at run time, wherever the import stands."""
+    path = ROOT.parent / Path(*module.split("."))
+    path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    typing_only = {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING"
+        for inner in ast.walk(node)
+    }
+    found = set()
+    for node in ast.walk(tree):
+        if id(node) in typing_only:
+            continue
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        if isinstance(node, ast.ImportFrom) and node.module:
+            found.add(node.module)
+            found |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return {name for name in found if name.split(".")[0] == "shoal"}
+
+
+@pytest.mark.parametrize("module", list(modules()))
+def test_a_module_imports_only_what_lies_below_it(module: str) -> None:
+    parts = module.split(".")[1:]
+    room = parts[0] if parts else ""
+    for other in imports(module):
+        target = other.split(".")[1:]
+        there = target[0] if target else ""
+        if room == "core":
+            assert there in ("core", "errors"), f"{module} imports {other}"
+        elif room in PLUGINS:
+            assert there in (room, "core", "errors", "registry"), f"{module} imports {other}"
+        elif room in ("errors", "registry"):
+            assert there in ("errors",), f"{module} imports {other}"
+        else:
+            assert there not in INTERFACES, f"{module} imports {other}"
+
+
+@pytest.mark.parametrize("module", [m for m in modules() if m.startswith("shoal.core.")])
+def test_the_core_has_an_order(module: str) -> None:
+    own = module.removeprefix("shoal.core.")
+    if own in ("kernels", "warm"):
+        return
+    for other in imports(module):
+        name = other.removeprefix("shoal.core.").split(".")[0]
+        if other.startswith("shoal.core.") and name in CORE_ORDER:
+            assert CORE_ORDER.index(name) < CORE_ORDER.index(own), f"{module} imports {other}"
+
+
+@pytest.mark.parametrize("kind", PLUGINS)
+def test_siblings_do_not_import_each_other(kind: str) -> None:
+    """Shared code of a folder (not registered) may be imported; a registered plug-in may not."""
+    from importlib import import_module
+
+    registry = getattr(import_module(f"shoal.{kind}"), kind.upper())
+    homes = {registry.load(name).__module__ for name in registry}
+    for home in homes:
+        assert not (imports(home) & (homes - {home}))
+
+
+def test_a_bare_import_loads_nothing_heavy() -> None:
+    heavy = {"numba", "ibis", "duckdb", "pandas", "polars", "pyarrow", "pyspark"}
+    code = f"import shoal, sys; print(sorted({heavy!r} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_the_library_never_prints() -> None:
+    for path in ROOT.rglob("*.py"):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        calls = [n for n in ast.walk(tree) if isinstance(n, ast.Call)]
+        assert not any(getattr(call.func, "id", "") == "print" for call in calls), path

@@ -1,0 +1,233 @@
+"""The docs: every name has a page, every option a line, every example runs and every number is right."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+import typer
+import yaml
+
+import shoal
+from shoal import errors
+from shoal.algorithms import ALGORITHMS
+from shoal.cli import app
+from shoal.core import builders
+from shoal.core.contracts import Engine, Metric, Model
+from shoal.core.counts import Domain
+from shoal.engines import ENGINES
+from shoal.metrics import METRICS
+from shoal.models import MODELS
+from shoal.policy import Column, Policy
+from shoal.registry import Registry
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+PAGES = sorted(DOCS.rglob("*.md"))
+PLUGINS = [
+    pytest.param(registry, name, id=f"{registry.kind}-{name}")
+    for registry in (MODELS, METRICS, ALGORITHMS, ENGINES)
+    for name in registry
+]
+# What a page must say of its plug-in's promises.
+PROMISES = {
+    "model": ("monotone", "by_size"),
+    "metric": ("monotone", "separable", "weighted"),
+    "algorithm": ("guarantee",),
+    "engine": ("formats",),
+}
+COMMANDS = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+OPTIONS = [
+    pytest.param(command, written, id=f"{command}{written}")
+    for command, found in COMMANDS.items()
+    for option in found.params
+    if option.param_type_name == "option"
+    for written in (*option.opts, *option.secondary_opts)
+]
+
+
+def page_of(registry: Registry[Any], name: str) -> Path:
+    return DOCS / f"{registry.kind}s" / f"{name}.md"
+
+
+def blocks(text: str, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+
+
+def all_blocks(language: str) -> list[Any]:
+    return [
+        pytest.param(block, id=f"{page.relative_to(DOCS)}-{number}")
+        for page in PAGES
+        for number, block in enumerate(blocks(page.read_text(encoding="utf-8"), language), 1)
+    ]
+
+
+def section(page: Path, heading: str) -> str:
+    text = page.read_text(encoding="utf-8")
+    parts = re.split(r"^## (.+)$", text, flags=re.MULTILINE)
+    found = dict(zip(parts[1::2], parts[2::2], strict=True))
+    assert heading in found, f"{page.name} has no heading {heading!r}"
+    return found[heading]
+
+
+def table_rows(text: str) -> Iterator[list[str]]:
+    for line in text.splitlines():
+        if line.startswith("|"):
+            yield [cell.strip().strip("`") for cell in line.strip("|").split("|")]
+
+
+@pytest.mark.parametrize(("registry", "name"), PLUGINS)
+def test_every_plug_in_has_a_page_with_every_option(registry: Registry[Any], name: str) -> None:
+    page = page_of(registry, name)
+    assert page.is_file(), f"write {page.relative_to(ROOT)}"
+    text = page.read_text(encoding="utf-8")
+    assert text.startswith(f"# {name}\n")
+    described = {row[0] for row in table_rows(text)}
+    options = registry.options(name)
+    assert set(options) <= described
+    assert options or registry.kind == "model" or "It has no options." in text
+
+
+@pytest.mark.parametrize(("registry", "name"), PLUGINS)
+def test_every_promise_on_a_page_is_what_the_plug_in_promises(registry: Registry[Any], name: str) -> None:
+    written = {row[0]: row[1] for row in table_rows(page_of(registry, name).read_text(encoding="utf-8"))}
+    for promise in PROMISES[registry.kind]:
+        value = getattr(registry.load(name), promise)
+        expected = "`, `".join(value) if isinstance(value, tuple) else str(value).removeprefix("`")
+        assert written[promise] == (expected.lower() if isinstance(value, bool) else expected)
+
+
+def test_the_promises_that_pages_tell_are_those_of_the_contracts() -> None:
+    for contract, told in ((Model, "model"), (Metric, "metric"), (Engine, "engine")):
+        assert set(PROMISES[told]) == set(inspect.get_annotations(contract))
+
+
+@pytest.mark.parametrize("keyword", sorted(builders.BUILDERS))
+def test_every_builder_has_a_heading_with_every_option(keyword: str) -> None:
+    own = section(DOCS / "hierarchies.md", keyword)
+    shared = {field.name for field in fields(builders.Builder)}
+    options = {field.name for field in fields(builders.BUILDERS[keyword])} - shared - {"rows"}
+    assert options <= {row[0] for row in table_rows(own)}
+    assert shared <= {row[0] for row in table_rows((DOCS / "hierarchies.md").read_text(encoding="utf-8"))}
+
+
+@pytest.mark.parametrize("keyword", sorted(builders.BUILDERS))
+def test_every_builder_gives_the_labels_of_its_example(keyword: str, tmp_path: Path) -> None:
+    parts = re.split(r"^```yaml\n", section(DOCS / "hierarchies.md", keyword), flags=re.MULTILINE)
+    assert len(parts) > 1
+    for part in parts[1:]:
+        written, _, rest = part.partition("```")
+        spec = yaml.safe_load(written)["hierarchy"]
+        builder = builders.parse("column", spec)
+        if isinstance(builder, builders.Csv):
+            (tmp_path / builder.csv).write_text(blocks(rest, "csv")[0], encoding="utf-8")
+            builder = builder.read(tmp_path, "column")
+        lines = list(table_rows(rest[rest.index("| level 0") :].split("\n\n")[0]))
+        rows = lines[2:]  # below the header and its rule
+        texts = tuple(None if row[0] == "missing" else row[0] for row in rows)
+        hierarchy = builder.bind(Domain("column", pa.array(texts, pa.string()), texts))
+        levels = range(hierarchy.height + 1)
+        assert len(lines[0]) == len(levels)
+        for value, row in enumerate(rows):
+            assert row == [hierarchy.labels[level][hierarchy.groups(level)[value]] for level in levels]
+
+
+@pytest.mark.parametrize(("command", "option"), OPTIONS)
+def test_every_option_of_every_command_has_a_line(command: str, option: str) -> None:
+    lines = section(DOCS / "cli.md", command).splitlines()
+    assert any(line.startswith("|") and f"`{option}`" in line.split("|")[1] for line in lines)
+
+
+def test_the_command_line_page_names_no_option_that_is_gone() -> None:
+    for command, found in COMMANDS.items():
+        known = {written for option in found.params for written in (*option.opts, *option.secondary_opts)}
+        told = {
+            written
+            for row in table_rows(section(DOCS / "cli.md", command))
+            for written in re.findall(r"--[a-z-]+", row[0])
+            if not set(written) <= {"-"}
+        }
+        assert told <= known
+
+
+def test_every_policy_entry_has_a_line() -> None:
+    entries = {row[0] for row in table_rows(section(DOCS / "policy.md", "Entries"))}
+    columns = {row[0] for row in table_rows(section(DOCS / "policy.md", "Columns"))}
+    assert set(Policy.model_fields) <= entries
+    assert set(Column.model_fields) <= columns
+
+
+def test_the_policy_page_names_the_weighted_metrics() -> None:
+    weighted = {name for name in METRICS if METRICS.load(name).weighted}
+    told = re.search(
+        r"metrics that are weighted: (.*?)\. The others", section(DOCS / "policy.md", "Columns"), re.DOTALL
+    )
+    assert told
+    assert set(re.findall(r"\[([a-z-]+)\]", told.group(1))) == weighted
+
+
+def test_the_policy_page_counts_suppressed_records_as_the_policy_does() -> None:
+    from shoal.policy import limit_in_records
+
+    rows = list(table_rows(section(DOCS / "policy.md", "suppression_limit")))[2:]
+    for written, records, _ in rows:
+        assert limit_in_records(yaml.safe_load(written), 5000) == int(records.replace(",", ""))
+
+
+def test_every_error_has_its_place_in_the_tree() -> None:
+    text = (DOCS / "errors.md").read_text(encoding="utf-8")
+    kinds = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, Exception)]
+    assert kinds
+    for kind in kinds:
+        assert re.search(rf"\b{kind.__name__}\b", text)
+
+
+@pytest.mark.parametrize("block", [b for b in all_blocks("yaml") if "columns:" in b.values[0]])
+def test_every_policy_in_the_docs_is_valid(block: str, tmp_path: Path) -> None:
+    path = tmp_path / "policy.yaml"
+    path.write_text(block, encoding="utf-8")
+    policy = Policy.load(path)
+    assert Policy.load(yaml.safe_load(policy.to_yaml())) == policy
+
+
+@pytest.mark.parametrize("block", all_blocks("yaml"))
+def test_every_yaml_block_holds_known_entries(block: str) -> None:
+    written = yaml.safe_load(block)
+    assert set(written) <= {*Policy.model_fields, *Column.model_fields}
+    for model in written.get("models", []):
+        ((name, options),) = model.items()
+        MODELS.create(name, options)
+
+
+@pytest.mark.parametrize("block", all_blocks("python"))
+def test_every_python_example_runs(block: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    exec(compile(block, "docs", "exec"), {"__name__": "docs"})
+
+
+@pytest.mark.parametrize("metric", [name for name in METRICS if page_of(METRICS, name).is_file()])
+def test_the_ten_records_lose_what_the_pages_say(metric: str) -> None:
+    names: dict[str, Any] = {}
+    exec(blocks((DOCS / "metrics" / "index.md").read_text(encoding="utf-8"), "python")[0], names)
+    text = page_of(METRICS, metric).read_text(encoding="utf-8")
+    told = [row for row in table_rows(text) if re.fullmatch(r"\d, \d, \d", row[0])]
+    assert told
+    for node, suppressed, loss in told:
+        levels = dict(zip(("sex", "age", "date"), map(int, node.split(", ")), strict=True))
+        release = shoal.anonymize(names["ten"], names["policy"] | {"metric": metric}, node=levels)
+        assert (release.suppressed, round(release.loss, 4)) == (int(suppressed), float(loss))
+
+
+def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path / "site")]
+    built = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert built.returncode == 0, built.stderr
+    assert not [line for line in built.stderr.splitlines() if line.startswith("WARNING")]

@@ -1,0 +1,76 @@
+"""Each kernel equals its plain NumPy twin."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from problems import Case, cases
+
+from shoal.core import kernels
+from shoal.core.arrays import IntArray
+from shoal.core.evaluate import Evaluator
+from shoal.core.tabulate import tabulate
+
+NOBODY = np.empty(0, np.int64)
+
+
+def twin(
+    keys: IntArray, counts: IntArray, word: int, shift: int, mask: int, groups: IntArray
+) -> dict[tuple, int]:
+    """Roll up with NumPy: rewrite the field, then np.unique."""
+    rolled = keys.copy()
+    rolled[word] = (rolled[word] & ~(mask << shift)) | (groups[(rolled[word] >> shift) & mask] << shift)
+    unique, inverse = np.unique(rolled, axis=1, return_inverse=True)
+    sums = np.bincount(inverse.ravel(), counts).astype(np.int64)
+    return dict(zip(map(tuple, unique.T.tolist()), sums.tolist(), strict=True))
+
+
+@st.composite
+def packed(draw: st.DrawFn) -> tuple[IntArray, IntArray, int, int, int, IntArray]:
+    words = draw(st.integers(1, 3))
+    rows = draw(st.integers(1, 60))
+    bits = draw(st.integers(1, 4))
+    shift = draw(st.integers(0, 58))
+    word = draw(st.integers(0, words - 1))
+    keys = np.array(
+        draw(
+            st.lists(
+                st.lists(st.integers(0, 31), min_size=rows, max_size=rows), min_size=words, max_size=words
+            )
+        )
+    )
+    keys = keys | (keys % (1 << bits)) << shift
+    counts = np.array(draw(st.lists(st.integers(1, 9), min_size=rows, max_size=rows)))
+    groups = np.array(draw(st.lists(st.integers(0, (1 << bits) - 1), min_size=1 << bits, max_size=1 << bits)))
+    return keys.astype(np.int64), counts, word, shift, (1 << bits) - 1, groups
+
+
+@settings(max_examples=150, deadline=None)
+@given(packed())
+def test_roll_up_equals_its_twin(given_: tuple) -> None:
+    keys, counts, word, shift, mask, groups = given_
+    expected = twin(keys, counts, word, shift, mask, groups)
+    inverse = np.empty(keys.shape[1], np.int64)
+    found, sums = kernels.roll_up_words(keys, counts, word, shift, mask, groups, inverse)
+    assert dict(zip(map(tuple, found.T.tolist()), sums.tolist(), strict=True)) == expected
+    assert np.array_equal(np.bincount(inverse, counts, found.shape[1]).astype(np.int64), sums)
+    if len(keys) == 1:
+        one, sums = kernels.roll_up_word(keys[0], counts, shift, mask, groups, NOBODY)
+        assert {(k,): c for k, c in zip(one.tolist(), sums.tolist(), strict=True)} == expected
+
+
+@settings(max_examples=100, deadline=None)
+@given(cases())
+def test_tabulation_equals_every_node_counted_alone(case: Case) -> None:
+    problem = case.problem()
+    assume(len(problem.counts.keys) == 1)
+    evaluate = Evaluator(problem)
+    lattice = problem.lattice
+    found = tabulate(problem.counts, problem.hierarchies, lattice, evaluate.walk, case.k)
+    for index in product(*map(range, lattice.shape)):
+        sizes = evaluate.classes(lattice.node(index)).sizes
+        assert found.short[index] == sizes[sizes < case.k].sum()
+        assert found.classes[index] == len(sizes)

@@ -1,0 +1,165 @@
+"""Searches against the naive oracle."""
+
+from __future__ import annotations
+
+import math
+
+import oracle
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from problems import Case, cases, counts_of
+
+from shoal.algorithms import ALGORITHMS, contour
+from shoal.anonymize import search
+from shoal.core.contracts import Guarantee
+from shoal.core.evaluate import Evaluator
+from shoal.core.tags import Tags
+from shoal.errors import CannotHonour, Infeasible, OutOfTime
+
+
+def least(case: Case) -> float | None:
+    return oracle.least_loss(
+        case.metric,
+        case.rows,
+        case.hierarchies,
+        case.limit,
+        case.low,
+        case.high,
+        case.same_level,
+        **case.wishes(),
+    )
+
+
+def check(case: Case, name: str) -> None:
+    problem = case.problem()
+    expected = least(case)
+    algorithm = ALGORITHMS.create(name)
+    if algorithm.refuses(problem):
+        with pytest.raises(CannotHonour, match="cannot honour"):
+            search(problem, algorithm)
+        return
+    if expected is None:
+        with pytest.raises(Infeasible):
+            search(problem, algorithm)
+        return
+    _, found = search(problem, algorithm)
+    assert math.isclose(found.loss, expected, rel_tol=1e-9, abs_tol=1e-9)
+    assert found.proven is Guarantee.LEAST_LOSS
+    assert found.node in problem.lattice
+    wishes = {name: case.wishes()[name] for name in ("k", "l", "sensitive")}
+    gone = oracle.suppressed(case.rows, case.hierarchies, found.node, **wishes)
+    assert found.suppressed == gone <= case.limit
+
+
+@pytest.mark.parametrize("name", list(ALGORITHMS))
+@settings(max_examples=250, deadline=None)
+@given(case=cases())
+def test_least_loss_matches_the_oracle(name: str, case: Case) -> None:
+    check(case, name)
+
+
+@settings(max_examples=150, deadline=None)
+@given(case=cases())
+def test_contour_without_arrays_matches_the_oracle(case: Case) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(contour, "LARGEST_HELD", 0)
+        check(case, "contour")
+
+
+@settings(max_examples=100, deadline=None)
+@given(case=cases(), data=st.data())
+def test_another_row_order_gives_the_same_answer(case: Case, data: st.DataObject) -> None:
+    order = data.draw(st.permutations(range(len(case.rows))))
+    assume(least(case) is not None)
+    for name in ALGORITHMS:
+        algorithm = ALGORITHMS.create(name)
+        if not algorithm.refuses(case.problem()):
+            one, other = search(case.problem(), algorithm)[1], search(case.problem(order), algorithm)[1]
+            assert one == other
+
+
+@settings(max_examples=100, deadline=None)
+@given(case=cases(metrics=("non-uniform-entropy", "discernibility-star")))
+def test_ola_lists_exactly_the_minimal_nodes(case: Case) -> None:
+    assume(least(case) is not None)
+    problem = case.problem()
+    wishes = {name: case.wishes()[name] for name in ("k", "l", "sensitive")}
+    every = list(oracle.nodes(case.hierarchies, case.low, case.high, case.same_level))
+    accepted = {n for n in every if oracle.acceptable(case.rows, case.hierarchies, n, case.limit, **wishes)}
+    minimal = {
+        n
+        for n in accepted
+        if not any(m != n and all(a <= b for a, b in zip(m, n, strict=True)) for m in accepted)
+    }
+    _, found = search(problem, ALGORITHMS.create("ola"))
+    assert set(found.candidates) == minimal
+
+
+@settings(max_examples=100, deadline=None)
+@given(case=cases())
+def test_the_nearest_miss_would_do(case: Case) -> None:
+    """Every relaxation that an infeasible answer names makes the problem feasible."""
+    assume(least(case) is None and len(case.rows) >= max(case.k, case.l))
+    with pytest.raises(Infeasible) as caught:
+        search(case.problem())
+    nearest = caught.value.nearest
+    wishes = {name: case.wishes()[name] for name in ("k", "l", "sensitive")}
+    top = case.problem().lattice.top
+    if "suppression_limit" in nearest:
+        assert oracle.acceptable(case.rows, case.hierarchies, top, nearest["suppression_limit"], **wishes)
+        assert nearest["suppression_limit"] > case.limit
+    for option in ("k", "l"):
+        if option in nearest:
+            weaker = wishes | {option: nearest[option]}
+            assert nearest[option] < wishes[option]
+            assert oracle.acceptable(case.rows, case.hierarchies, top, case.limit, **weaker)
+            stronger = wishes | {option: nearest[option] + 1}
+            assert not oracle.acceptable(case.rows, case.hierarchies, top, case.limit, **stronger)
+    for name, level in nearest.get("max_level", {}).items():
+        raised = list(top)
+        for group in [*case.same_level, (int(name[1:]),)]:
+            if int(name[1:]) in group:
+                for column in group:
+                    raised[column] = level
+        assert oracle.acceptable(case.rows, case.hierarchies, raised, case.limit, **wishes)
+
+
+def test_two_known_nodes_settle_forty_eight() -> None:
+    rows = [(a % 2, a % 7, a % 2, a % 3) for a in range(42)]
+    sizes = (2, 7, 2, 3)
+    trees = [
+        {v: [str(v)] + [f"{lv}"] * (n - 1) for v, lv in zip(range(n), "*" * n, strict=True)} for n in sizes
+    ]
+    case = Case(rows, trees, [0] * 42, 2, 1, 0, "height", [1.0] * 4, [0] * 4, [n - 1 for n in sizes], [])
+    tags = Tags(case.problem().lattice)
+    assert tags.state.size == 84
+    tags.refuse((1, 1, 1, 2))
+    tags.accept((0, 4, 0, 1))
+    assert tags.settled == 48
+
+
+def test_a_search_that_runs_out_of_time_returns_its_best() -> None:
+    rows = [(a % 5, a % 3) for a in range(30)]
+    trees = [{v: [str(v), str(v // 2), "*"] for v in range(5)}, {v: [str(v), "*"] for v in range(3)}]
+    case = Case(rows, trees, [0] * 30, 4, 1, 0, "height", [1.0] * 2, [0, 0], [2, 1], [])
+    with pytest.raises(OutOfTime, match="seconds"):
+        search(case.problem(), seconds=-1)
+    evaluate = Evaluator(case.problem())
+    assert evaluate((2, 1)).acceptable
+    assert evaluate.best is not None
+
+
+def test_many_columns_take_several_words() -> None:
+    """Fifty columns of up to nine values do not fit one word; the answer is the oracle's."""
+    rows = [tuple((r * (c + 1)) % (2 + c % 8) if c < 3 else r % 4 for c in range(50)) for r in range(40)]
+    trees = []
+    for c in range(50):
+        values = sorted({row[c] for row in rows})
+        trees.append({v: [str(v), "*"] for v in values})
+    counts, _ = counts_of(rows)
+    assert len(counts.keys) > 1
+    high = [1, 1, 1] + [0] * 47
+    case = Case(rows, trees, [0] * 40, 3, 1, 4, "discernibility", [1.0] * 50, [0] * 50, high, [])
+    for name in ("contour", "exhaustive"):
+        check(case, name)
