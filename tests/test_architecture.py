@@ -15,7 +15,7 @@ import shoal
 ROOT = Path(shoal.__file__).parent
 CORE_ORDER = (
     "arrays", "schema", "counts", "hierarchy", "builders", "lattice", "tags", "recoding", "classes", "hubs",
-    "tabulate", "contracts", "evaluate",
+    "batch", "contracts", "evaluate",
 )  # fmt: skip
 PLUGINS = ("models", "metrics", "algorithms", "engines")
 INTERFACES = ("cli", "web")

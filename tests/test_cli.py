@@ -16,7 +16,7 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-from shoal.cli import app
+from shoal.cli import app, main
 
 # Ibis calls an old name of DuckDB's.
 pytestmark = pytest.mark.filterwarnings("ignore:fetch_arrow_table:DeprecationWarning")
@@ -178,10 +178,13 @@ def test_the_demo_can_be_run_twice_in_one_folder(desk: Desk) -> None:
     assert desk.call("demo", "--folder", desk.home, "--json").exit_code == 0
 
 
-def test_the_command_that_the_demo_suggests_stands_on_one_line(desk: Desk) -> None:
-    runner = CliRunner(env={"COLUMNS": "80"})
+def test_paths_are_shown_whole_in_a_narrow_terminal(desk: Desk) -> None:
+    runner = CliRunner(env={"COLUMNS": "60"})
     shown = runner.invoke(app, ["demo", "--folder", str(desk.home)]).stdout
-    assert "--output" in line_of(shown, "shoal anonymize", "--policy")
+    lines = shown.splitlines()
+    assert any("shoal anonymize" in line and "--output" in line for line in lines)  # to copy and paste
+    assert any(f"{desk.home / 'release.csv'}" in line and "shoal" not in line for line in lines)
+    assert any(f"{desk.home / 'release.csv.private' / 'recipe.json'}" in line for line in lines)
 
 
 def test_the_final_table_tells_what_became_of_each_column(desk: Desk) -> None:
@@ -215,7 +218,7 @@ def test_the_final_table_tells_records_classes_loss_and_what_was_proven(desk: De
     assert "non-uniform-entropy" in line_of(shown, "loss", f"{found['loss']:,.10g}")
     assert "least loss" in line_of(shown, "proven")
     assert "yes" in line_of(shown, "verified")
-    assert str(desk.output) in line_of(shown, "release")
+    assert line_of(shown, f"{desk.output} ").split()[0] == "release"
     assert "private" in line_of(shown, "recipe.json")
 
 
@@ -336,12 +339,9 @@ def test_a_metric_takes_options(desk: Desk) -> None:
 
 
 def test_the_algorithms_agree_on_the_loss(desk: Desk) -> None:
-    found = {
-        name: desk.released("--algorithm", name, "--force") for name in ("ola", "exhaustive", "contour", "auto")
-    }
-    assert {name: found[name]["algorithm"] for name in ("ola", "exhaustive", "contour")} == {
-        name: name for name in ("ola", "exhaustive", "contour")
-    }
+    names = ("ola", "exhaustive", "contour")
+    found = {name: desk.released("--algorithm", name, "--force") for name in (*names, "auto")}
+    assert [found[name]["algorithm"] for name in names] == list(names)
     assert {result["proven"] for result in found.values()} == {"least loss"}
     losses = [result["loss"] for result in found.values()]
     assert losses == pytest.approx([losses[0]] * len(losses))
@@ -615,23 +615,25 @@ def test_an_unknown_column_of_one_level_is_named(desk: Desk) -> None:
 # Bad input: hierarchies
 
 
-def missing(kind: str) -> Any:
-    listed = [f"{SECRET}f"]
-    return {"csv": {"csv": "sex.csv"}, "tree": {"tree": {"any": listed}}, "intervals": {"intervals": [5]}}[kind]
+MISSING: dict[str, Any] = {
+    "csv": {"csv": "sex.csv"},
+    "tree": {"tree": {"any": [f"{SECRET}f"]}},
+    "intervals": {"intervals": [5]},
+}
 
 
-@pytest.mark.parametrize("kind", ["csv", "tree", "intervals"])
+@pytest.mark.parametrize("kind", MISSING)
 def test_a_hierarchy_that_misses_values_tells_how_many(desk: Desk, kind: str) -> None:
     desk.write("sex.csv", f"{SECRET}f;*\n")
-    desk.write_policy(columns(sex={"role": QUASI, "hierarchy": missing(kind)}))
+    desk.write_policy(columns(sex={"role": QUASI, "hierarchy": MISSING[kind]}))
     number = "2 values are" if kind == "intervals" else "1 value is"
     desk.refused(says=["Hierarchy of 'sex'", kind, number, "unknown", "--reveal"])
 
 
-@pytest.mark.parametrize("kind", ["csv", "tree", "intervals"])
+@pytest.mark.parametrize("kind", MISSING)
 def test_the_missed_values_are_told_only_on_request(desk: Desk, kind: str) -> None:
     desk.write("sex.csv", f"{SECRET}f;*\n")
-    desk.write_policy(columns(sex={"role": QUASI, "hierarchy": missing(kind)}))
+    desk.write_policy(columns(sex={"role": QUASI, "hierarchy": MISSING[kind]}))
     desk.refused("--reveal", says=[f"{SECRET}m"])
     told = json.loads(desk.refused("--reveal", "--json", says=["Hierarchy"]).stdout)
     assert f"{SECRET}m" in told["values"]
@@ -911,6 +913,26 @@ def test_an_infeasible_run_exits_with_1_and_no_traceback(tight: Desk) -> None:
     assert json.loads(line)["nearest"]["k"] == 3
     assert "Traceback" not in done.stderr
     assert SECRET not in done.stdout + done.stderr
+
+
+def exit_code(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> object:
+    monkeypatch.setattr(sys, "argv", ["shoal", *map(str, arguments)])
+    try:
+        main()
+    except SystemExit as left:
+        return left.code or 0
+    return 0
+
+
+def test_the_program_exits_with_what_the_command_says(tight: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = ("anonymize", tight.data, "--policy", tight.policy, "--output", tight.output)
+    assert exit_code(monkeypatch, *asked) == 1
+    assert exit_code(monkeypatch, *asked, "--model", "k-anonymity:k=0") == 2
+    assert exit_code(monkeypatch, *asked, "--model", "k-anonymity:k=3") == 0
+    assert exit_code(monkeypatch, "verify", tight.output, "--policy", tight.policy) == 1
+    assert exit_code(monkeypatch, "verify", tight.folder / "none.csv", "--policy", tight.policy) == 2
+    assert exit_code(monkeypatch, "--help") == 0
+    assert exit_code(monkeypatch, "--nonsense") == 2
 
 
 def test_a_wrong_option_exits_with_2_and_no_traceback(desk: Desk) -> None:

@@ -12,7 +12,7 @@ from problems import Case, cases
 from shoal.core import kernels
 from shoal.core.arrays import IntArray
 from shoal.core.evaluate import Evaluator
-from shoal.core.tabulate import tabulate
+from shoal.core.batch import BatchCounter
 
 NOBODY = np.empty(0, np.int64)
 
@@ -54,23 +54,26 @@ def test_roll_up_equals_its_twin(given_: tuple) -> None:
     keys, counts, word, shift, mask, groups = given_
     expected = twin(keys, counts, word, shift, mask, groups)
     inverse = np.empty(keys.shape[1], np.int64)
-    found, sums = kernels.roll_up_words(keys, counts, word, shift, mask, groups, inverse)
+    field = np.array([(word, shift, mask, 0)])
+    found, sums = kernels.roll_up_words(keys, counts, field, groups, inverse)
     assert dict(zip(map(tuple, found.T.tolist()), sums.tolist(), strict=True)) == expected
     assert np.array_equal(np.bincount(inverse, counts, found.shape[1]).astype(np.int64), sums)
     if len(keys) == 1:
-        one, sums = kernels.roll_up_word(keys[0], counts, shift, mask, groups, NOBODY)
+        one, sums = kernels.roll_up_word(keys[0], counts, field, groups, NOBODY)
         assert {(k,): c for k, c in zip(one.tolist(), sums.tolist(), strict=True)} == expected
 
 
 @settings(max_examples=100, deadline=None)
 @given(cases())
-def test_tabulation_equals_every_node_counted_alone(case: Case) -> None:
+def test_a_batch_equals_every_node_counted_alone(case: Case) -> None:
     problem = case.problem()
     assume(len(problem.counts.keys) == 1)
     evaluate = Evaluator(problem)
     lattice = problem.lattice
-    found = tabulate(problem.counts, problem.hierarchies, lattice, evaluate.walk, case.k)
-    for index in product(*map(range, lattice.shape)):
+    indices = np.array(list(product(*map(range, lattice.shape))))[::-1]
+    batches = BatchCounter(problem.counts, problem.hierarchies, lattice, evaluate.walk)
+    found = batches.count(indices, case.k)
+    for place, index in enumerate(indices):
         sizes = evaluate.classes(lattice.node(index)).sizes
-        assert found.short[index] == sizes[sizes < case.k].sum()
-        assert found.classes[index] == len(sizes)
+        assert found.short[place] == sizes[sizes < case.k].sum()
+        assert found.classes[place] == len(sizes)

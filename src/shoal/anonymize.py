@@ -5,9 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from shoal.algorithms import ALGORITHMS
 from shoal.core.contracts import Algorithm, Engine, Guarantee
@@ -18,10 +20,19 @@ from shoal.core.lattice import build
 from shoal.core.recoding import Recoding
 from shoal.core.schema import Role
 from shoal.engines import ENGINES
-from shoal.errors import CannotHonour, DataError, Infeasible, InternalError, OutOfTime, PolicyError
+from shoal.errors import (
+    CannotHonour,
+    DataError,
+    Infeasible,
+    InternalError,
+    OutOfTime,
+    OutputError,
+    PolicyError,
+    UsageError,
+)
 from shoal.infeasible import nearest_miss
 from shoal.policy import Policy, limit_in_records
-from shoal.publish import published
+from shoal.publish import Draft, draft
 from shoal.recipe import audit_of, recipe_of
 from shoal.verify import Verification, verify
 
@@ -34,6 +45,7 @@ class Release:
     evaluation: Evaluation
     algorithm: str
     hierarchies: tuple[Hierarchy, ...]
+    labels: Mapping[str, tuple[str, ...]]  # those that occur in the release
     lattice_size: int
     records: int
     suppressed: int  # dropped or masked
@@ -55,14 +67,11 @@ class Release:
         return self.evaluation.loss
 
     def examples(self) -> dict[str, str]:
-        """Show labels as they are released; a column at level 0 stays as is."""
+        """Show a few of each column's labels as they are released; a column at level 0 stays as is."""
         shown = {}
-        for hierarchy, level in zip(self.hierarchies, self.evaluation.node, strict=True):
-            labels = hierarchy.labels[level]
-            few = [label for label in labels if label != "missing"][:3]
-            shown[hierarchy.name] = (
-                (", ".join(few) + (", ..." if len(labels) > 3 else "")) if level else "as is"
-            )
+        for name, labels in self.labels.items():
+            more = ", ..." if len(labels) > 3 else ""
+            shown[name] = ", ".join(labels[:3]) + more if self.levels[name] else "as is"
         return shown
 
     def to_dict(self) -> dict[str, Any]:
@@ -107,14 +116,20 @@ def anonymize(
     Without an output the release's table is of the same kind as the table that came in. `node` fixes
     the levels of the columns it names; the others are searched.
     """
+    if seconds is not None and not seconds > 0:
+        message = f"seconds must be above 0, got {seconds}."
+        raise UsageError(message)
     policy = Policy.load(policy)
     engine = ENGINES.create(engine) if isinstance(engine, str) else engine
     run = _Run(policy, engine, progress or (lambda *_: None))
     if output is None:
         return run.in_memory(table, node, seconds)
     path = Path(output)
-    with published(path, engine.format_of(path), force=force) as (temporary, commit):
-        return run.to_file(table, node, seconds, path, temporary, commit)
+    if isinstance(table, str | Path) and path.exists() and path.samefile(table):
+        message = f"The output {str(path)!r} is the input. Name another file."
+        raise OutputError(message)
+    with draft(path, engine.format_of(path), force=force) as begun:
+        return run.to_file(table, node, seconds, begun)
 
 
 def problem_of(
@@ -210,22 +225,16 @@ class _Run:
         return self.release(found, verification, table=table)
 
     def to_file(
-        self,
-        source: Any,
-        node: Mapping[str, int] | None,
-        seconds: float | None,
-        path: Path,
-        temporary: Path,
-        commit: Any,
+        self, source: Any, node: Mapping[str, int] | None, seconds: float | None, begun: Draft
     ) -> Release:
         found = self.find(source, node, seconds)
         with self.phase("recode"):
-            self.engine.write(self.recode(found), temporary)
-        verification = self.check(found, temporary)
-        release = self.release(found, verification, output=path)
+            self.engine.write(self.recode(found), begun.temporary)
+        verification = self.check(found, begun.temporary)
+        release = self.release(found, verification, output=begun.output)
         recipe = recipe_of(self.policy, found.problem, found.recoding, found.domains)
-        home = commit(recipe, audit_of(release.to_dict(), verification))
-        return self.release(found, verification, output=path, recipe=home)
+        home = begun.commit(recipe, audit_of(release.to_dict(), verification))
+        return replace(release, recipe=home)
 
     def find(self, source: Any, node: Mapping[str, int] | None, seconds: float | None) -> _Found:
         policy = self.policy
@@ -245,9 +254,14 @@ class _Run:
                 problem, policy.search_algorithm, seconds=seconds, progress=self.progress
             )
         classes = Evaluator(problem).classes(evaluation.node)
-        gone = classes.counts.keys[:, problem.violations(classes)]
-        recoding = problem.recoding(evaluation.node).suppressing(gone)
-        return _Found(table, domains, problem, name, evaluation, recoding)
+        gone = problem.violations(classes)
+        recoding = problem.recoding(evaluation.node).suppressing(classes.counts.keys[:, gone])
+        labels = {}
+        for column, hierarchy in enumerate(problem.hierarchies):
+            present = np.unique(classes.counts.codes(column)[~gone]).tolist()
+            every = hierarchy.labels[evaluation.node[column]]
+            labels[hierarchy.name] = tuple(every[code] for code in present)
+        return _Found(table, domains, problem, name, evaluation, recoding, labels)
 
     def warm(self, problem: Problem) -> None:
         """Compile the kernels where this has not been done on this machine."""
@@ -289,6 +303,7 @@ class _Run:
             evaluation=found.evaluation,
             algorithm=found.algorithm,
             hierarchies=found.problem.hierarchies,
+            labels=found.labels,
             lattice_size=found.problem.lattice.size,
             records=found.problem.records,
             suppressed=found.evaluation.suppressed,
@@ -309,15 +324,20 @@ class _Found:
     algorithm: str
     evaluation: Evaluation
     recoding: Recoding
+    labels: Mapping[str, tuple[str, ...]]
 
 
 def _check_columns(policy: Policy, columns: tuple[str, ...]) -> None:
     """Fail closed: the policy and the table must name the same columns."""
     absent = [name for name in policy.columns if name not in columns]
+    if len(absent) == len(policy.columns):
+        # What stands in the first line may be a record: it is not shown.
+        message = "The table has none of the policy's columns. Does it begin with a line of column names?"
+        raise PolicyError(message)
     if absent:
         message = (
             f"The policy names columns that the table does not have: {', '.join(map(repr, absent))}. "
-            f"The table has: {', '.join(map(repr, columns))}."
+            "Correct their names in the policy, or take them out."
         )
         raise PolicyError(message)
     unnamed = [name for name in columns if name not in policy.columns]

@@ -18,6 +18,7 @@ app = typer.Typer(
     help="De-identify tables of people's records: every record looks like at least k-1 others.",
     no_args_is_help=True,
     add_completion=False,
+    rich_markup_mode=None,  # plain help answers in half the time
     pretty_exceptions_enable=False,
 )
 
@@ -51,7 +52,7 @@ MemoryLimit = Annotated[str | None, typer.Option("--memory-limit", help="Memory 
 def main() -> None:
     """Run the command line; deliberate errors become one line and an exit code."""
     try:
-        app(standalone_mode=False)
+        sys.exit(app(standalone_mode=False))
     except ShoalError as error:
         sys.exit(_report(error))
     except typer.Abort:

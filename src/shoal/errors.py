@@ -10,7 +10,6 @@
     │   └── OutputError       the release cannot be written there
     ├── Infeasible          no acceptable recoding: exit code 1, with the nearest miss
     ├── OutOfTime           the seconds ran out before an acceptable node was seen: exit code 1
-    ├── Cancelled           the caller asked to stop
     └── InternalError       a defect of shoal, never of its user
 
 No message holds a value of the data. Where values would help, they are on the exception's `values`
@@ -80,10 +79,6 @@ class Infeasible(ShoalError):
 
 class OutOfTime(ShoalError):
     """The seconds ran out before an acceptable node was seen."""
-
-
-class Cancelled(ShoalError):
-    """The caller asked to stop."""
 
 
 class InternalError(ShoalError):

@@ -44,7 +44,8 @@ class Column(BaseModel):
 
     @model_validator(mode="after")
     def _fits_its_role(self) -> Column:
-        if self.role is not Role.QUASI_IDENTIFIER and (self.max_level or self.min_level or self.weight != 1):
+        asked = {"max_level", "min_level", "weight"} & self.model_fields_set
+        if self.role is not Role.QUASI_IDENTIFIER and asked:
             message = "max_level, min_level and weight are for quasi-identifiers"
             raise ValueError(message)
         return self
@@ -116,10 +117,10 @@ class Policy(BaseModel):
 
     __hash__ = None  # type: ignore[assignment]
 
-    @field_validator("suppression_limit")
+    @field_validator("suppression_limit", mode="before")
     @classmethod
     def _limit_is_a_share_or_records(cls, value: float | str) -> float | str:
-        limit_in_records(value, 1_000_000_000)
+        _limit(value)
         return value
 
     def _check(self) -> None:
@@ -216,12 +217,20 @@ def limit_in_records(limit: float | str, records: int) -> int:
     >>> limit_in_records("29%", 100), limit_in_records(0.05, 30162), limit_in_records(7, 100)
     (29, 1508, 7)
     """
+    number, share = _limit(limit)
+    found = int(number * records) if share else int(number)
+    if found > records:
+        message = f"suppression_limit must not be above the table's {records} records, got {limit!r}."
+        raise PolicyError(message)
+    return found
+
+
+def _limit(limit: object) -> tuple[Decimal, bool]:
+    """Read a limit as a number and whether it is a share of the records."""
     text = str(limit).strip()
+    percent = text.endswith("%")
     try:
-        share = text.endswith("%") or "." in text or "e" in text.lower()
-        number = Decimal(text.removesuffix("%"))
-        if text.endswith("%"):
-            number /= 100
+        number = Decimal(text.removesuffix("%")) / (100 if percent else 1)
         if isinstance(limit, bool) or not number.is_finite():
             raise ArithmeticError
     except ArithmeticError:
@@ -229,15 +238,14 @@ def limit_in_records(limit: float | str, records: int) -> int:
             f"suppression_limit must be a share such as 5% or 0.05, or a number of records, got {limit!r}."
         )
         raise PolicyError(message) from None
+    share = percent or "." in text or "e" in text.lower()
     if number < 0:
         message = f"suppression_limit must not be below 0, got {limit!r}."
         raise PolicyError(message)
-    found = int(number * records) if share else int(number)
-    if found > records or (share and number > 1):
-        rule = "100%" if share else f"the table's {records} records"
-        message = f"suppression_limit must not be above {rule}, got {limit!r}."
+    if share and number > 1:
+        message = f"suppression_limit must not be above 100%, got {limit!r}."
         raise PolicyError(message)
-    return found
+    return number, share
 
 
 def _named(plugin: Named) -> tuple[str, dict[str, Any]]:

@@ -6,48 +6,84 @@ import json
 import os
 import secrets
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from shoal.errors import OutputError
 
 
-@contextmanager
-def published(
-    output: Path, ending: str, *, force: bool
-) -> Iterator[tuple[Path, Callable[[dict[str, Any], dict[str, Any]], Path]]]:
-    """Give a temporary path to write to, and what puts it in place with its recipe and audit.
+@dataclass(frozen=True)
+class Draft:
+    """A release that is not yet in place, with the private folder that goes with it."""
 
-    Unless that is called, nothing remains.
-    """
-    _check(output, force=force)
-    mark = f".{output.name}.{secrets.token_hex(6)}.tmp"
-    temporary = output.parent / f"{mark}{ending}"
-    private = output.parent / f"{mark}.private"
-    try:
-        private.mkdir(mode=0o700)
-    except OSError as error:
-        message = f"Cannot write to the folder {str(output.parent)!r}: {error.strerror}."
-        raise OutputError(message) from None
+    output: Path
+    temporary: Path
+    private: Path
+    force: bool
 
-    def commit(recipe: dict[str, Any], audit: dict[str, Any]) -> Path:
-        _dump(private / "recipe.json", recipe)
-        _dump(private / "audit.json", audit)
-        home = private_folder(output)
-        if home.exists():
-            shutil.rmtree(home)
-        private.rename(home)
-        _place(temporary, output, force=force)
+    def commit(self, recipe: dict[str, Any], audit: dict[str, Any]) -> Path:
+        """Put the release and its private folder in place, both or neither; return the recipe's path."""
+        home = private_folder(self.output)
+        replaced = self.private.with_suffix(".replaced")
+        try:
+            _dump(self.private / "recipe.json", recipe)
+            _dump(self.private / "audit.json", audit)
+            _sync(self.temporary)
+            if self.force and home.exists():
+                home.rename(replaced)
+            self.private.rename(home)  # fails where a folder with files appeared meanwhile
+        except OSError as error:
+            if replaced.exists():
+                replaced.rename(home)
+            raise _cannot(self.output, error) from None
+        try:
+            self._place()
+        except BaseException:
+            shutil.rmtree(home, ignore_errors=True)
+            if replaced.exists():
+                replaced.rename(home)
+            raise
+        shutil.rmtree(replaced, ignore_errors=True)
         return home / "recipe.json"
 
+    def _place(self) -> None:
+        """Rename into place; without force, never over something that appeared meanwhile."""
+        try:
+            if self.force:
+                self.temporary.replace(self.output)
+                return
+            try:
+                os.link(self.temporary, self.output)
+            except (NotImplementedError, PermissionError):  # a file system without links
+                if self.output.exists():
+                    raise FileExistsError from None
+                self.temporary.rename(self.output)
+        except FileExistsError:
+            message = f"{str(self.output)!r} appeared while this ran. Use --force to replace it."
+            raise OutputError(message) from None
+        except OSError as error:
+            raise _cannot(self.output, error) from None
+
+
+@contextmanager
+def draft(output: Path, ending: str, *, force: bool) -> Iterator[Draft]:
+    """Give a place to write to; unless it is committed, nothing remains."""
+    _check(output, force=force)
+    mark = f".{output.name}.{secrets.token_hex(6)}.tmp"
+    begun = Draft(output, output.parent / f"{mark}{ending}", output.parent / f"{mark}.private", force)
     try:
-        yield temporary, commit
+        begun.private.mkdir(mode=0o700)
+    except OSError as error:
+        raise _cannot(output, error) from None
+    try:
+        yield begun
     finally:
         with suppress(FileNotFoundError):
-            temporary.unlink()
-        shutil.rmtree(private, ignore_errors=True)
+            begun.temporary.unlink()
+        shutil.rmtree(begun.private, ignore_errors=True)
 
 
 def private_folder(output: Path) -> Path:
@@ -76,17 +112,10 @@ def _dump(path: Path, data: dict[str, Any]) -> None:
         os.fsync(file.fileno())
 
 
-def _place(temporary: Path, output: Path, *, force: bool) -> None:
-    """Rename into place; without force, never over something that appeared meanwhile."""
-    with open(temporary, "rb") as file:
+def _sync(path: Path) -> None:
+    with open(path, "rb") as file:
         os.fsync(file.fileno())
-    if force:
-        temporary.replace(output)
-        return
-    try:
-        os.link(temporary, output)
-    except FileExistsError:
-        message = f"{str(output)!r} appeared while this ran. Use --force to replace it."
-        raise OutputError(message) from None
-    except OSError:  # a file system without links
-        temporary.rename(output)
+
+
+def _cannot(output: Path, error: OSError) -> OutputError:
+    return OutputError(f"Cannot write {str(output)!r}: {error.strerror or 'the disk refused'}.")

@@ -95,11 +95,14 @@ def _judge(policy: Policy, classes: Classes, blank: BoolArray, reasons: list[str
 
 
 def _blank(policy: Policy, classes: Classes, domains: dict[str, Domain]) -> BoolArray:
-    """Mark the class of masked records: every quasi-identifier is null."""
+    """Mark the class of masked records: every quasi-identifier and every sensitive value is null."""
     if policy.suppressed != "mask":
         return classes.nothing()
     blank = np.ones(len(classes), np.bool_)
     for column, name in enumerate(policy.roles.quasi_identifiers):
         null = np.array([text is None for text in domains[name].texts])
         blank &= null[classes.counts.codes(column)]
+    for name, entries in classes.counts.sensitive.items():
+        null = np.array([text is None for text in domains[name].texts])
+        blank[entries.rows[~null[entries.codes]]] = False
     return blank

@@ -79,7 +79,18 @@ class _Field:
                 self.refuse_together(np.argwhere(maximal(nodes)))
             else:
                 self.probe_each(maximal(nodes) if self.tabled else self.middle(nodes))
+        self.lower_within_ties()
         return self.lattice.size
+
+    def lower_within_ties(self) -> None:
+        """Go down from the best node as long as that costs nothing and suppresses no more."""
+        node = None
+        while self.evaluate.best and self.evaluate.best.node != node:
+            node, loss = self.evaluate.best.node, self.evaluate.best.loss
+            for lower in self.lattice.specializations(node):
+                index = self.lattice.index(lower)
+                if not self.closed[index] and not below(loss, float(self.rising[index])):
+                    self.probe(lower)
 
     def open_nodes(self) -> BoolArray:
         """Mark the nodes that could be better than the best."""
@@ -121,11 +132,13 @@ class _Field:
         groups = [points]  # (nodes, axes) each
         while groups:
             group = groups.pop()
+            group = group[~self.closed[tuple(group.T)]]
+            if not len(group):
+                continue
             join = group.max(axis=0)
             if not self.accepted[tuple(join)]:
                 node = self.lattice.node(join)
-                found = self.probe(node)
-                if not found.acceptable:
+                if not self.probe(node).acceptable:
                     continue
                 if len(group) == 1:
                     self.descend(node)

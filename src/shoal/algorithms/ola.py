@@ -17,7 +17,7 @@ import numpy as np
 
 from shoal.core.arrays import IntArray
 from shoal.core.contracts import Algorithm, Guarantee
-from shoal.core.evaluate import Evaluation, Evaluator, Problem, best
+from shoal.core.evaluate import LARGEST_HELD, Evaluation, Evaluator, Problem, best
 from shoal.core.lattice import Index
 from shoal.core.tags import ACCEPTED, UNKNOWN, Tags
 from shoal.errors import Infeasible, InternalError
@@ -33,6 +33,8 @@ class Ola(Algorithm):
         """Refuse problems in which tagging or choosing among minimal nodes would be wrong."""
         if not problem.monotone_models:
             return "a privacy model is not monotone here"
+        if problem.lattice.size > LARGEST_HELD:
+            return f"the lattice has {problem.lattice.size:,} nodes, more than can be tagged"
         return None if problem.monotone_metric else "the metric is not monotone here"
 
     def search(self, problem: Problem, evaluate: Evaluator) -> Evaluation:

@@ -229,7 +229,10 @@ def parse(column: str, spec: object) -> Builder:
         message = f"Hierarchy of {column!r}: expected a builder such as 'flat' or {{intervals: [5, 10]}}."
         raise HierarchyError(message)
     named = [key for key in spec if key in BUILDERS]
-    if len(named) != 1:
+    if len(named) > 1:
+        message = f"Hierarchy of {column!r}: one builder per column, got {' and '.join(named)}."
+        raise HierarchyError(message)
+    if not named:
         unknown = next((str(key) for key in spec if key not in BUILDERS), "")
         raise UnknownName(unknown, f"hierarchy builder for column {column!r}:", BUILDERS)
     kind = BUILDERS[named[0]]

@@ -82,8 +82,8 @@ class Entries:
         """Follow the combinations to their new rows and add up what became equal."""
         from shoal.core.kernels import roll_up_word
 
-        mask = (1 << (WORD_BITS - self.bits)) - 1
-        keys, counts = roll_up_word(self.keys, self.counts, self.bits, mask, inverse, _NOBODY)
+        row = np.array([(0, self.bits, (1 << (WORD_BITS - self.bits)) - 1, 0)])
+        keys, counts = roll_up_word(self.keys, self.counts, row, inverse, _NOBODY)
         return Entries(keys, counts, self.bits)
 
 
@@ -111,18 +111,22 @@ class Counts:
         codes: IntArray = (self.keys[field.word] >> field.shift) & field.mask
         return codes
 
-    def roll_up(self, column: int, groups: IntArray) -> Counts:
-        """Replace one column's codes by their groups and add up what became equal."""
+    def roll_up(self, groups: Mapping[int, IntArray]) -> Counts:
+        """Replace some columns' codes by their groups, in one pass, and add up what became equal."""
         from shoal.core.kernels import roll_up_word, roll_up_words
 
-        field = self.fields[column]
+        places, start = [], 0
+        for column, codes in groups.items():
+            field = self.fields[column]
+            places.append((field.word, field.shift, field.mask, start))
+            start += len(codes)
+        maps = next(iter(groups.values())) if len(groups) == 1 else np.concatenate(list(groups.values()))
         inverse = np.empty(len(self), np.int64) if self.sensitive else _NOBODY
-        place = (field.shift, field.mask, groups, inverse)
         if len(self.keys) == 1:
-            word, sizes = roll_up_word(self.keys[0], self.sizes, *place)
+            word, sizes = roll_up_word(self.keys[0], self.sizes, np.array(places), maps, inverse)
             keys = word.reshape(1, -1)
         else:
-            keys, sizes = roll_up_words(self.keys, self.sizes, field.word, *place)
+            keys, sizes = roll_up_words(self.keys, self.sizes, np.array(places), maps, inverse)
         sensitive = {name: entries.moved(inverse) for name, entries in self.sensitive.items()}
         return Counts(self.fields, keys, sizes, sensitive)
 

@@ -12,6 +12,7 @@ from typing import Any, overload
 import numpy as np
 
 from shoal.core.arrays import BoolArray, FloatArray, IntArray
+from shoal.core.batch import BatchCounter
 from shoal.core.classes import Classes
 from shoal.core.contracts import Guarantee, Metric, Model
 from shoal.core.counts import Counts
@@ -19,7 +20,6 @@ from shoal.core.hierarchy import Hierarchy
 from shoal.core.hubs import Hubs
 from shoal.core.lattice import Lattice, Node
 from shoal.core.recoding import Recoding
-from shoal.core.tabulate import tabulate
 from shoal.errors import OutOfTime
 
 Progress = Callable[[str, int, int | None], None]  # phase, done, of how many
@@ -181,8 +181,8 @@ class Evaluator:
         self._told = 0.0
         self._score = 0.0
         self._subset_evaluations = 0
-        self._tabulated_rows = 0
-        self._tabulated_nodes = 0
+        self._batch_rows = 0
+        self._batch_nodes = 0
         self.nodes_accepted = 0
 
     @cached_property
@@ -209,7 +209,7 @@ class Evaluator:
     @property
     def nodes_evaluated(self) -> int:
         """The number of nodes judged so far."""
-        return max(len(self._known), self._tabulated_nodes)
+        return max(len(self._known), self._batch_nodes)
 
     def __call__(self, node: Node) -> Evaluation:
         """Judge a node."""
@@ -238,19 +238,28 @@ class Evaluator:
         bound, loss = self._losses(node, classes, mask, acceptable)
         return Evaluation(node, acceptable, suppressed, len(classes), loss, bound)
 
-    def acceptable_everywhere(self) -> BoolArray | None:
-        """Judge all nodes at once, where models look at sizes alone and the lattice can be held."""
+    @cached_property
+    def _batches(self) -> BatchCounter | None:
+        """What counts many nodes at once, where models look at sizes alone and keys fit one word."""
         problem = self.problem
-        lattice = problem.lattice
-        one_word = len(problem.counts.keys) == 1
-        if not (one_word and lattice.size <= LARGEST_HELD and all(model.by_size for model in problem.models)):
+        if len(problem.counts.keys) > 1 or not all(model.by_size for model in problem.models):
+            return None
+        return BatchCounter(problem.counts, problem.hierarchies, problem.lattice, self.walk)
+
+    def acceptable_everywhere(self) -> BoolArray | None:
+        """Judge all nodes at once without keeping what was found of each, where that can be done."""
+        problem = self.problem
+        if self._batches is None or problem.lattice.size > LARGEST_HELD:
             return None
         self._check_time()
-        found = tabulate(problem.counts, problem.hierarchies, lattice, self.walk, problem.least_size)
-        self._tabulated_rows += found.rows_scanned
-        self._tabulated_nodes = lattice.size
+        shape = problem.lattice.shape
+        indices = np.stack(np.unravel_index(np.arange(problem.lattice.size), shape), axis=1)
+        found = self._batches.count(indices, problem.least_size)
+        self._batch_rows += found.rows_scanned
+        self._batch_nodes = problem.lattice.size
         self._score += float((found.classes * np.log2(found.classes)).sum())
-        return (found.short <= problem.limit) & (found.short < problem.records)
+        accepted = (found.short <= problem.limit) & (found.short < problem.records)
+        return accepted.reshape(shape)
 
     def _losses(self, node: Node, classes: Classes, mask: BoolArray, acceptable: bool) -> tuple[float, float]:
         problem = self.problem
@@ -286,7 +295,7 @@ class Evaluator:
         compared: int = 0,
     ) -> Evaluation:
         """Return the chosen evaluation with what was proven and what it cost."""
-        rows = self._hubs.rows_scanned + self._tabulated_rows
+        rows = self._hubs.rows_scanned + self._batch_rows
         work = Work(
             nodes_evaluated=self.nodes_evaluated,
             nodes_tagged=tagged,

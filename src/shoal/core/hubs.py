@@ -1,7 +1,8 @@
 """Hubs: counts already rolled up, kept within a memory budget, from which further nodes roll up.
 
 A node is reached column by column, the columns that shrink the counts most first. Every step on the
-way is kept, so nodes that begin alike share their beginning: a batch in order walks a prefix tree.
+first half of the way is kept, so nodes that begin alike share their beginning; the columns of the second
+half are rolled up in one pass, for what lies between is seldom asked for again.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Sequence
 
+from shoal.core.arrays import IntArray
 from shoal.core.counts import Counts
 from shoal.core.hierarchy import Hierarchy
 from shoal.core.lattice import Node
@@ -28,12 +30,13 @@ class Hubs:
         self._room = budget // 8  # numbers held
         self._held: OrderedDict[Node, Counts] = OrderedDict()
         self._bottom = (0,) * len(self.order)
+        self._shared = len(self.order) // 2
 
     def _shrinking_first(self) -> tuple[int, ...]:
         """Order the columns by how few combinations remain when one alone is at its top."""
         remaining = []
         for column, hierarchy in enumerate(self.hierarchies):
-            top = self.base.roll_up(column, hierarchy.groups(hierarchy.height))
+            top = self.base.roll_up({column: hierarchy.groups(hierarchy.height)})
             remaining.append((len(top), column))
         return tuple(column for _, column in sorted(remaining))
 
@@ -43,15 +46,23 @@ class Hubs:
         place, source = self._nearest(target)
         at = list(source)
         counts = self._held[source] if source != self._bottom else self.base
+        waiting = {}
         for position in range(place, len(target)):
-            if at[position] == target[position]:
-                continue
-            column = self.order[position]
-            self.rows_scanned += len(counts)
-            counts = counts.roll_up(column, self.hierarchies[column].between(at[position], target[position]))
-            at[position] = target[position]
-            self._hold(tuple(at), counts)
-        return counts
+            low, high = at[position], target[position]
+            if low < high:
+                column = self.order[position]
+                waiting[column] = self.hierarchies[column].between(low, high)
+                at[position] = high
+                if position < self._shared:
+                    counts = self._rolled(counts, waiting, tuple(at))
+                    waiting = {}
+        return self._rolled(counts, waiting, target) if waiting else counts
+
+    def _rolled(self, counts: Counts, groups: dict[int, IntArray], node: Node) -> Counts:
+        self.rows_scanned += len(counts)
+        rolled = counts.roll_up(groups)
+        self._hold(node, rolled)
+        return rolled
 
     def _nearest(self, target: Node) -> tuple[int, Node]:
         """Find held counts that agree with the target up to a position and are below it there."""

@@ -18,12 +18,11 @@ _GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: spreads packed k
 def roll_up_word(
     keys: IntArray,  # (rows,)
     counts: IntArray,  # (rows,)
-    shift: int,
-    mask: int,
-    groups: IntArray,  # group of each code of the field
+    fields: IntArray,  # (fields, 4): word (0), shift, mask, where the field's map begins
+    maps: IntArray,  # group of each code, one field's map after the other
     inverse: IntArray,  # (rows,) to be told each row's new row, or (0,) when nobody asks
 ) -> tuple[IntArray, IntArray]:
-    """Rewrite one field of one-word keys through a map and add up the rows that became equal."""
+    """Rewrite fields of one-word keys through their maps and add up the rows that became equal."""
     rows = keys.shape[0]
     bits = 4
     while (1 << bits) < 3 * rows:
@@ -34,11 +33,13 @@ def roll_up_word(
     out_keys = np.empty(rows, np.int64)
     out_counts = np.empty(rows, np.int64)
     want_inverse = inverse.shape[0] > 0
-    clear = ~(mask << shift)
     found = 0
     for row in range(rows):
         key = keys[row]
-        key = (key & clear) | (groups[(key >> shift) & mask] << shift)
+        for field in range(fields.shape[0]):
+            shift, mask = fields[field, 1], fields[field, 2]
+            group = maps[fields[field, 3] + ((key >> shift) & mask)]
+            key = (key & ~(mask << shift)) | (group << shift)
         slot = np.int64((np.uint64(key) * _GOLDEN) >> spread)
         while True:
             at = slots[slot]
@@ -62,13 +63,11 @@ def roll_up_word(
 def roll_up_words(
     keys: IntArray,  # (words, rows)
     counts: IntArray,  # (rows,)
-    word: int,
-    shift: int,
-    mask: int,
-    groups: IntArray,  # group of each code of the field
+    fields: IntArray,  # (fields, 4): word, shift, mask, where the field's map begins
+    maps: IntArray,  # group of each code, one field's map after the other
     inverse: IntArray,  # (rows,) to be told each row's new row, or (0,) when nobody asks
 ) -> tuple[IntArray, IntArray]:
-    """Do the same for keys of several words; the field lies in one of them."""
+    """Do the same for keys of several words; a field lies in one of them."""
     words, rows = keys.shape
     bits = 4
     while (1 << bits) < 3 * rows:
@@ -79,17 +78,18 @@ def roll_up_words(
     out_keys = np.empty((words, rows), np.int64)
     out_counts = np.empty(rows, np.int64)
     want_inverse = inverse.shape[0] > 0
-    clear = ~(mask << shift)
     key = np.empty(words, np.int64)
     found = 0
     for row in range(rows):
+        for w in range(words):
+            key[w] = keys[w, row]
+        for field in range(fields.shape[0]):
+            w, shift, mask = fields[field, 0], fields[field, 1], fields[field, 2]
+            group = maps[fields[field, 3] + ((key[w] >> shift) & mask)]
+            key[w] = (key[w] & ~(mask << shift)) | (group << shift)
         mixed = np.uint64(0)
         for w in range(words):
-            part = keys[w, row]
-            if w == word:
-                part = (part & clear) | (groups[(part >> shift) & mask] << shift)
-            key[w] = part
-            mixed = (mixed ^ np.uint64(part)) * _GOLDEN
+            mixed = (mixed ^ np.uint64(key[w])) * _GOLDEN
             mixed ^= mixed >> np.uint64(32)
         slot = np.int64((mixed * _GOLDEN) >> spread)
         while True:
@@ -115,54 +115,51 @@ def roll_up_words(
 
 
 @njit(cache=True, nogil=True)
-def tabulate(
+def count_nodes(
     keys: IntArray,  # (rows,): one-word keys, every axis at its lowest level
     counts: IntArray,  # (rows,)
-    levels: IntArray,  # (axes,): the levels of each axis, slowest first
-    members: IntArray,  # (fields, 3): axis, shift, mask of each field that an axis moves
-    starts: IntArray,  # (fields, levels): where the map that leads to a level begins
+    nodes: IntArray,  # (nodes, axes): levels above the lowest, in lexicographic order
+    fields: IntArray,  # (fields, 3): axis, shift, mask of each field that an axis moves, by axis
+    starts: IntArray,  # (fields, levels, levels): where the map from a level to a higher one begins
     maps: IntArray,  # all maps, one after the other
     least_size: int,
+    held_keys: IntArray,  # (2 * axes + 1, rows): working space
+    held_counts: IntArray,  # (2 * axes + 1, rows)
+    slots: IntArray,  # (at least 3 * rows, a power of two)
 ) -> tuple[IntArray, IntArray, int]:
-    """Walk a whole lattice; per node the records in classes below a size, and the classes; and rows read."""
-    axes = levels.shape[0]
+    """Count nodes as a prefix tree; return per node the records in classes below a size, and the classes."""
+    axes = nodes.shape[1]
     rows = keys.shape[0]
-    bits = 4
-    while (1 << bits) < 3 * rows:
-        bits += 1
-    slots = np.empty(1 << bits, np.int32)
     # Depth d holds the counts with the first d axes at their present levels; each depth has two
-    # buffers, so that one level rolls up from the one before. At level 0 a depth is the one above it.
-    held_keys = np.empty((2 * axes + 1, rows), np.int64)
-    held_counts = np.empty((2 * axes + 1, rows), np.int64)
+    # buffers, so that one level rolls up from a lower one. At level 0 a depth is the one before it.
     held_keys[0] = keys
     held_counts[0] = counts
     where = np.zeros(axes + 1, np.int64)
     length = np.full(axes + 1, rows, np.int64)
     at = np.zeros(axes, np.int64)
-    nodes = 1
-    for axis in range(axes):
-        nodes *= levels[axis]
-    short = np.empty(nodes, np.int64)
-    classes = np.empty(nodes, np.int64)
+    short = np.empty(nodes.shape[0], np.int64)
+    classes = np.empty(nodes.shape[0], np.int64)
     scanned = 0
-    for node in range(nodes):
-        if node > 0:
-            axis = axes - 1
-            while at[axis] + 1 == levels[axis]:
+    for node in range(nodes.shape[0]):
+        first = 0
+        while first < axes and at[first] == nodes[node, first]:
+            first += 1
+        for axis in range(first, axes):
+            if axis > first:
                 at[axis] = 0
-                axis -= 1
-            at[axis] += 1
-            source = where[axis + 1]
-            target = 2 * axis + 1 if source != 2 * axis + 1 else 2 * axis + 2
-            scanned += length[axis + 1]
-            found = _roll_axis(
-                held_keys[source], held_counts[source], length[axis + 1], axis, at[axis], members, starts,
-                maps, slots, held_keys[target], held_counts[target],
-            )  # fmt: skip
-            for deeper in range(axis + 1, axes + 1):
-                where[deeper] = target
-                length[deeper] = found
+                where[axis + 1] = where[axis]
+                length[axis + 1] = length[axis]
+            level = nodes[node, axis]
+            if level > at[axis]:
+                source = where[axis + 1]
+                target = 2 * axis + 1 if source != 2 * axis + 1 else 2 * axis + 2
+                scanned += length[axis + 1]
+                length[axis + 1] = _roll_axis(
+                    held_keys[source], held_counts[source], length[axis + 1], axis, at[axis], level,
+                    fields, starts, maps, slots, held_keys[target], held_counts[target],
+                )  # fmt: skip
+                where[axis + 1] = target
+                at[axis] = level
         total = 0
         leaf = held_counts[where[axes]]
         for row in range(length[axes]):
@@ -179,22 +176,22 @@ def _roll_axis(
     counts: IntArray,
     rows: int,
     axis: int,
-    level: int,
-    members: IntArray,
+    low: int,
+    high: int,
+    fields: IntArray,
     starts: IntArray,
     maps: IntArray,
     slots: IntArray,
     out_keys: IntArray,
     out_counts: IntArray,
 ) -> int:
-    """Roll every field of an axis up to a level from the one below; return the rows that remain."""
+    """Roll every field of an axis up from one level to another; return the rows that remain."""
     first = 0
-    while members[first, 0] != axis:
+    while fields[first, 0] != axis:
         first += 1
-    rest = first + 1
-    shift, mask = members[first, 1], members[first, 2]
+    shift, mask = fields[first, 1], fields[first, 2]
     clear = ~(mask << shift)
-    groups = maps[starts[first, level] :]
+    groups = maps[starts[first, low, high] :]
     bits = 4
     while (1 << bits) < 3 * rows:
         bits += 1
@@ -205,10 +202,10 @@ def _roll_axis(
     for row in range(rows):
         key = keys[row]
         key = (key & clear) | (groups[(key >> shift) & mask] << shift)
-        field = rest
-        while field < members.shape[0] and members[field, 0] == axis:
-            also, wide = members[field, 1], members[field, 2]
-            group = maps[starts[field, level] + ((key >> also) & wide)]
+        field = first + 1
+        while field < fields.shape[0] and fields[field, 0] == axis:
+            also, wide = fields[field, 1], fields[field, 2]
+            group = maps[starts[field, low, high] + ((key >> also) & wide)]
             key = (key & ~(wide << also)) | (group << also)
             field += 1
         slot = np.int64((np.uint64(key) * _GOLDEN) >> spread)

@@ -21,4 +21,4 @@ def warm() -> None:
     from shoal.core import kernels
 
     some = np.zeros(1, np.int64)
-    kernels.roll_up_word(some, some, 0, 1, some, np.empty(0, np.int64))
+    kernels.roll_up_word(some, some, np.zeros((1, 4), np.int64), some, np.empty(0, np.int64))

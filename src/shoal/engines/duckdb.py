@@ -17,13 +17,14 @@ import duckdb
 import ibis
 import pyarrow as pa
 import pyarrow.feather
+import pyarrow.parquet
 from ibis.expr.types import Table
 
 from shoal.core.contracts import Engine
 from shoal.core.counts import Counts, Domain
 from shoal.core.recoding import Recoding
 from shoal.engines import relations
-from shoal.errors import DataError, OutputError
+from shoal.errors import DataError, OutputError, PolicyError
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,12 @@ class DuckDb(Engine):
 
     formats: ClassVar[tuple[str, ...]] = (".csv", ".csv.gz", ".tsv", ".parquet", ".arrow", ".feather")
 
+    def __post_init__(self) -> None:
+        """Refuse a memory limit that is not a size."""
+        if self.memory_limit and not re.fullmatch(r"\d+(\.\d+)? ?[KMGT]i?B", self.memory_limit):
+            message = f"memory_limit must be a size such as 4GB or 500MB, got {self.memory_limit!r}."
+            raise PolicyError(message)
+
     @cached_property
     def connection(self) -> Any:
         """The connection that all tables of this engine live in."""
@@ -42,6 +49,11 @@ class DuckDb(Engine):
             with _told():
                 connection.raw_sql(f"SET memory_limit = '{re.sub(r'[^0-9A-Za-z.%]', '', self.memory_limit)}'")
         return connection
+
+    @cached_property
+    def _paths(self) -> dict[str, Path]:
+        """The file behind each table, to name it in errors."""
+        return {}
 
     def open(self, source: Any) -> Table:
         """Open a path, or take a pandas, polars or pyarrow table or an Ibis expression."""
@@ -59,7 +71,7 @@ class DuckDb(Engine):
         self, table: Table, columns: Sequence[str], sensitive: Sequence[str] = ()
     ) -> tuple[Counts, dict[str, Domain]]:
         """Count combinations inside the database."""
-        with _told():
+        with _told(self._paths.get(table.get_name())):
             return relations.count(table, columns, sensitive)
 
     def recode(
@@ -133,37 +145,62 @@ class DuckDb(Engine):
             message = f"{str(path)!r} is empty."
             raise DataError(message)
         with _told(path):
-            if kind == ".parquet":
-                return self.connection.read_parquet(str(path))
             if kind in (".arrow", ".feather"):
                 return self._registered(_checked(pyarrow.feather.read_table(str(path))))
-            return self._read_text(path, kind)
+            if kind == ".parquet":
+                _check_names(pyarrow.parquet.read_schema(str(path)).names)
+                table = self.connection.read_parquet(str(path))
+            else:
+                table = self._read_text(path, kind)
+        self._paths[table.get_name()] = path
+        return table
 
     def _read_text(self, path: Path, kind: str) -> Table:
-        """Read every column as text, so that 007 stays 007 and what is kept as is stays as it was."""
-        delimiter = "\t"
-        if kind != ".tsv":
-            query = "SELECT Delimiter FROM sniff_csv(?, header = true, all_varchar = true)"
-            (delimiter,) = duckdb.connect().execute(query, [str(path)]).fetchone() or (",",)
-        _check_header(path, delimiter)
-        return self.connection.read_csv(str(path), header=True, all_varchar=True, delim=delimiter)
+        """Read every column as text, so that 007 stays 007 and what is kept as is stays as it was.
+
+        Nothing is guessed but the delimiter, and that from the header: a guess that looks at rows can
+        take a ragged row for the header.
+        """
+        opener = gzip.open if kind.endswith(".gz") else open
+        with opener(path, "rt", encoding="utf-8-sig", newline="") as file:
+            line = file.readline()
+        delimiter = "\t" if kind == ".tsv" else max(",;\t|", key=_outside_quotes(line).count)
+        names = next(csv.reader([line], delimiter=delimiter), [])
+        _check_names(names)
+        return self.connection.read_csv(
+            str(path),
+            columns=dict.fromkeys(names, "VARCHAR"),
+            auto_detect=False,
+            header=True,
+            delim=delimiter,
+            quote='"',
+            escape='"',
+            nullstr="",
+        )
 
 
-def _check_header(path: Path, delimiter: str) -> None:
-    """Two columns of one name would be renamed silently by the reader."""
-    opener = gzip.open if path.name.lower().endswith(".gz") else open
-    with opener(path, "rt", encoding="utf-8-sig", newline="") as file:
-        _check_names(next(csv.reader(file, delimiter=delimiter), []))
+def _outside_quotes(line: str) -> str:
+    return re.sub(r'"[^"]*"', "", line)
 
 
 def _check_names(names: Sequence[str]) -> None:
+    """Refuse names that the database would rename or confuse."""
     seen: dict[str, str] = {}
-    for name in names:
-        other = seen.setdefault(name.lower(), name)
-        if other is not name:
-            same = "the same name" if other == name else f"names that differ only in case from {other!r}"
-            message = f"Two columns have {same}: {name!r}. Rename one."
+    for place, name in enumerate(names, 1):
+        if not name.strip():
+            message = f"Column {place} has no name. Give every column one."
             raise DataError(message)
+        if name.startswith(relations.OWN):
+            message = (
+                f"Column {place} begins with {relations.OWN!r}, which shoal keeps for itself. Rename it."
+            )
+            raise DataError(message)
+        if name.lower() in seen:
+            other = seen[name.lower()]
+            same = "the same name" if other == name else "names that differ only in case"
+            message = f"Two columns have {same}: {other!r} and {name!r}. Rename one."
+            raise DataError(message)
+        seen[name.lower()] = name
 
 
 def _checked(table: pa.Table) -> pa.Table:
@@ -179,6 +216,7 @@ def _arrow(source: Any) -> pa.Table:
     if isinstance(source, pa.Table):
         return _checked(source)
     if kind == "pandas":
+        _check_names([str(name) for name in source.columns])
         return _checked(pa.Table.from_pandas(source, preserve_index=False))
     if kind == "polars":
         return _checked(source.to_arrow())
@@ -192,6 +230,9 @@ def _told(path: Path | None = None) -> Iterator[None]:
     """Turn the database's errors into ours: its texts may quote rows."""
     try:
         yield
+    except (gzip.BadGzipFile, EOFError):
+        message = f"{str(path)!r} is not a gzip file."
+        raise DataError(message) from None
     except UnicodeDecodeError:
         message = f"{str(path)!r} is not UTF-8 text. Convert it first."
         raise DataError(message) from None
@@ -202,7 +243,8 @@ def _told(path: Path | None = None) -> Iterator[None]:
         if "space" in str(error).lower():
             message = "No space is left on the disk."
             raise OutputError(message) from None
-        message = "The database could not read or write a file."
+        what = repr(str(path)) if path else "a file"
+        message = f"The database could not read or write {what}."
         raise DataError(message) from None
     except (duckdb.Error, pa.ArrowInvalid) as error:
         line = re.search(r"Line: (\d+)", str(error))

@@ -22,8 +22,8 @@ from shoal.core.counts import Counts, Domain, Field, from_joint, layout
 from shoal.core.recoding import Recoding
 from shoal.errors import DataError
 
-# Names of our own columns; a table is not expected to hold them.
-_COUNT, _WORD, _VALUE, _CODE, _LABEL, _GONE = (f"__shoal_{n}" for n in ("n", "w", "v", "c", "l", "gone"))
+OWN = "__shoal_"  # begins the names of our own columns; a table must not have such
+_COUNT, _WORD, _VALUE, _CODE, _LABEL, _GONE = (OWN + name for name in ("n", "w", "v", "c", "l", "gone"))
 
 
 def domains(table: Table, columns: Sequence[str]) -> dict[str, Domain]:
