@@ -11,8 +11,8 @@ from problems import Case, cases
 
 from shoal.core import kernels
 from shoal.core.arrays import IntArray
-from shoal.core.evaluate import Evaluator
 from shoal.core.batch import BatchCounter
+from shoal.core.evaluate import Evaluator
 
 NOBODY = np.empty(0, np.int64)
 

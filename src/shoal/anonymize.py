@@ -337,7 +337,7 @@ def _check_columns(policy: Policy, columns: tuple[str, ...]) -> None:
     if absent:
         message = (
             f"The policy names columns that the table does not have: {', '.join(map(repr, absent))}. "
-            "Correct their names in the policy, or take them out."
+            f"The table has: {', '.join(map(repr, columns))}."
         )
         raise PolicyError(message)
     unnamed = [name for name in columns if name not in policy.columns]

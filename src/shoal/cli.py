@@ -168,7 +168,8 @@ def demo(
     _show_rows("Before: 5,000 made-up hospital admissions", data)
     _show_rows("After: what may leave the house", target / "release.csv")
     _show_release(release)
-    _console().print(f"Try it yourself:\n  shoal anonymize {data} --policy {policy} --output mine.csv")
+    line = f"shoal anonymize {data} --policy {policy} --output mine.csv"
+    _console().print(f"\nTry it yourself:\n  {_escaped(line)}", soft_wrap=True, highlight=False)
 
 
 def _policy(
@@ -321,30 +322,25 @@ def _show_verification(found: Any) -> None:
 
 
 def _show_rows(title: str, path: Path) -> None:
-    """Show a few rows of a text table."""
+    """Show a few records of a text table, a column each."""
     import csv
 
     from rich.table import Table
 
     with open(path, encoding="utf-8", newline="") as file:
-        reader = csv.reader(file)
-        header = next(reader)
-        rows = [row for number, row in enumerate(reader) if number % 400 == 0][:6]
-    table = Table(title=title, title_justify="left")
-    for name in header:
-        table.add_column(name, overflow="fold")
-    for row in rows:
-        table.add_row(*map(_escaped, row))
+        header, *rows = csv.reader(file)
+    table = Table(title=title, title_justify="left", show_header=False)
+    few = rows[:: max(1, len(rows) // 3)][:3]
+    for name, *cells in zip(header, *few, strict=True):
+        table.add_row(f"[bold]{_escaped(name)}[/bold]", *map(_escaped, cells))
     _console().print(table)
 
 
 def _show_pairs(rows: Mapping[str, str]) -> None:
-    from rich.table import Table
-
-    table = Table(show_header=False, box=None, padding=(0, 2))
+    """Print names and values, a line each however long, so that paths can be copied."""
+    width = max(map(len, rows))
     for name, value in rows.items():
-        table.add_row(f"[bold]{name}[/bold]", _escaped(value))
-    _console().print(table)
+        _console().print(f"[bold]{name:<{width}}[/bold]  {_escaped(value)}", soft_wrap=True, highlight=False)
 
 
 def _escaped(text: str) -> str:

@@ -38,7 +38,7 @@ class Draft:
         except OSError as error:
             if replaced.exists():
                 replaced.rename(home)
-            raise _cannot(self.output, error) from None
+            raise (_appeared(home) if home.exists() else _cannot(self.output, error)) from None
         try:
             self._place()
         except BaseException:
@@ -62,8 +62,7 @@ class Draft:
                     raise FileExistsError from None
                 self.temporary.rename(self.output)
         except FileExistsError:
-            message = f"{str(self.output)!r} appeared while this ran. Use --force to replace it."
-            raise OutputError(message) from None
+            raise _appeared(self.output) from None
         except OSError as error:
             raise _cannot(self.output, error) from None
 
@@ -115,6 +114,10 @@ def _dump(path: Path, data: dict[str, Any]) -> None:
 def _sync(path: Path) -> None:
     with open(path, "rb") as file:
         os.fsync(file.fileno())
+
+
+def _appeared(path: Path) -> OutputError:
+    return OutputError(f"{str(path)!r} appeared while this ran. Use --force to replace it.")
 
 
 def _cannot(output: Path, error: OSError) -> OutputError:

@@ -74,7 +74,7 @@ def _has_default(field: dataclasses.Field[Any]) -> bool:
 
 def _validate(name: str, option: str, value: object, kind: Any) -> object:
     if isinstance(value, bool) and kind is not bool:
-        message = f"Option {option} of {name}: expected {getattr(kind, '__name__', kind)}, got {value!r}."
+        message = f"Option {option} of {name}: input should be an integer or text, got {value!r}."
         raise PolicyError(message)
     try:
         return TypeAdapter(kind, config=ConfigDict(arbitrary_types_allowed=True)).validate_python(value)

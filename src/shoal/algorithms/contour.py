@@ -68,7 +68,9 @@ class _Field:
         self.rising: FloatArray = problem.losses() if self.tabled else np.full(self.lattice.shape, -np.inf)
         self.closed: BoolArray = np.zeros(self.lattice.shape, np.bool_)  # refused or evaluated
         self.accepted: BoolArray = np.zeros(self.lattice.shape, np.bool_)
+        self.axes = np.arange(len(self.lattice.shape))
         self.retained = _retained(problem)
+        self.lost = -np.diff(self.retained, axis=1)
 
     def search(self) -> int:
         """Close every node that could be better than the best; return how many are settled."""
@@ -132,9 +134,6 @@ class _Field:
         groups = [points]  # (nodes, axes) each
         while groups:
             group = groups.pop()
-            group = group[~self.closed[tuple(group.T)]]
-            if not len(group):
-                continue
             join = group.max(axis=0)
             if not self.accepted[tuple(join)]:
                 node = self.lattice.node(join)
@@ -147,10 +146,10 @@ class _Field:
 
     def split(self, group: IntArray, meet: IntArray, join: IntArray) -> list[IntArray]:
         """Split nodes where one axis keeps most more information on one side than on the other."""
-        axes = np.arange(len(meet))
+        axes = self.axes
         axis = int((self.retained[axes, meet] - self.retained[axes, join]).argmax())
-        steps = -np.diff(self.retained[axis, meet[axis] : join[axis] + 1])
-        low = group[:, axis] <= meet[axis] + steps.argmax()
+        first, last = meet[axis], join[axis]
+        low = group[:, axis] <= first + self.lost[axis, first:last].argmax()
         return [group[~low], group[low]]
 
     def probe_each(self, chosen: BoolArray) -> None:

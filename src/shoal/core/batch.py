@@ -55,7 +55,7 @@ class BatchCounter:
         while size < 3 * rows:
             size *= 2
         return (
-            np.empty((buffers, rows), np.int64),
+            np.empty((buffers + 1, rows), np.int64),
             np.empty((buffers, rows), np.int64),
             np.empty(size, np.int32),
         )

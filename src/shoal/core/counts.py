@@ -105,6 +105,11 @@ class Counts:
         """The number of records behind the counts."""
         return int(self.sizes.sum())
 
+    @cached_property
+    def numbers(self) -> int:
+        """How many numbers the counts hold in memory."""
+        return self.keys.size + self.sizes.size + sum(2 * e.keys.size for e in self.sensitive.values())
+
     def codes(self, column: int) -> IntArray:
         """Return one column's code in every combination."""
         field = self.fields[column]

@@ -46,7 +46,7 @@ class Hubs:
         place, source = self._nearest(target)
         at = list(source)
         counts = self._held[source] if source != self._bottom else self.base
-        waiting = {}
+        waiting: dict[int, IntArray] = {}
         for position in range(place, len(target)):
             low, high = at[position], target[position]
             if low < high:
@@ -80,12 +80,7 @@ class Hubs:
 
     def _hold(self, node: Node, counts: Counts) -> None:
         self._held[node] = counts
-        self._room -= _numbers(counts)
+        self._room -= counts.numbers
         while self._room < 0 and len(self._held) > 1:
             _, dropped = self._held.popitem(last=False)
-            self._room += _numbers(dropped)
-
-
-def _numbers(counts: Counts) -> int:
-    entries = sum(2 * len(entries.keys) for entries in counts.sensitive.values())
-    return counts.keys.size + len(counts) + entries
+            self._room += dropped.numbers

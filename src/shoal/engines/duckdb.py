@@ -187,13 +187,11 @@ def _check_names(names: Sequence[str]) -> None:
     """Refuse names that the database would rename or confuse."""
     seen: dict[str, str] = {}
     for place, name in enumerate(names, 1):
-        if not name.strip():
+        if not name:
             message = f"Column {place} has no name. Give every column one."
             raise DataError(message)
         if name.startswith(relations.OWN):
-            message = (
-                f"Column {place} begins with {relations.OWN!r}, which shoal keeps for itself. Rename it."
-            )
+            message = f"Column {name!r}: names that begin with {relations.OWN!r} are shoal's own. Rename it."
             raise DataError(message)
         if name.lower() in seen:
             other = seen[name.lower()]
