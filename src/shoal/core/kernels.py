@@ -130,7 +130,12 @@ def count_nodes(
                         _rewrite(rewritten, fields[field, 1], fields[field, 2], groups)
                 size = _table_size(read)
                 length[axis + 1] = _group(
-                    rewritten, held_counts[source], slots[:size], held_keys[target], held_counts[target], nobody
+                    rewritten,
+                    held_counts[source],
+                    slots[:size],
+                    held_keys[target],
+                    held_counts[target],
+                    nobody,
                 )
                 scanned += read
                 where[axis + 1] = target
