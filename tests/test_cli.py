@@ -218,7 +218,7 @@ def test_the_final_table_tells_records_classes_loss_and_what_was_proven(desk: De
     assert "non-uniform-entropy" in line_of(shown, "loss", f"{found['loss']:,.10g}")
     assert "least loss" in line_of(shown, "proven")
     assert "yes" in line_of(shown, "verified")
-    assert line_of(shown, f"{desk.output} ").split()[0] == "release"
+    assert line_of(shown, f" {desk.output}").split()[0] == "release"
     assert "private" in line_of(shown, "recipe.json")
 
 
