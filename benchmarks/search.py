@@ -33,9 +33,7 @@ def main() -> None:
     root = _adult()
     engine = ENGINES.create("duckdb")
     counted = engine.count(engine.open(root / "adult.csv"), COLUMNS)
-    print(
-        f"{datetime.now(UTC):%Y-%m-%d}, {_machine()}. Adult: 30,162 records, {len(counted[0]):,} combinations.\n"
-    )
+    print(f"{datetime.now(UTC):%Y-%m-%d}, {_machine()}. 30,162 records, {len(counted[0]):,} combinations.\n")
     print("| k | limit | algorithm | seconds | nodes evaluated | rows scanned | node score | least loss |")
     print("|--:|--:|---|--:|--:|--:|--:|--:|")
     for k in KS:

@@ -140,6 +140,13 @@ def test_a_wrong_csv_says_what_is_wrong(tmp_path: Path, rows: str, message: str)
         Csv(csv="h.csv").read(tmp_path, "c").bind(Domain("c", ("a",), ("a",)))
 
 
+def test_values_of_the_data_may_not_be_split_either(tmp_path: Path) -> None:
+    (tmp_path / "h.csv").write_text("a;g;x\nb;g;y\n", encoding="utf-8")
+    with pytest.raises(HierarchyError, match="level 2 splits a group of level 1") as caught:
+        Csv(csv="h.csv").read(tmp_path, "c").bind(Domain("c", ("a", "b"), ("a", "b")))
+    assert caught.value.values == ("g",)
+
+
 def test_an_unknown_builder_or_option_is_named() -> None:
     with pytest.raises(UnknownName, match="Did you mean 'intervals'"):
         parse("c", {"interval": [5]})

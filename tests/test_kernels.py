@@ -63,6 +63,23 @@ def test_roll_up_equals_its_twin(given_: tuple) -> None:
         assert {(k,): c for k, c in zip(one.tolist(), sums.tolist(), strict=True)} == expected
 
 
+def test_roll_up_tells_many_keys_apart() -> None:
+    """Enough rows, of keys that differ in any bit, for keys to meet in the table."""
+    random = np.random.default_rng(1)
+    pool = random.integers(0, 2**62, (2, 5000))
+    keys = np.ascontiguousarray(pool[:, random.integers(0, 5000, 20_000)])
+    counts = random.integers(1, 9, 20_000)
+    groups = np.arange(16) // 3
+    field = np.array([(0, 20, 15, 0)])
+    for words in (1, 2):
+        found, sums = kernels.roll_up_words(keys[:words], counts, field, groups, NOBODY)
+        expected = twin(keys[:words], counts, 0, 20, 15, groups)
+        assert dict(zip(map(tuple, found.T.tolist()), sums.tolist(), strict=True)) == expected
+    one, sums = kernels.roll_up_word(keys[0], counts, field, groups, NOBODY)
+    expected = twin(keys[:1], counts, 0, 20, 15, groups)
+    assert {(k,): c for k, c in zip(one.tolist(), sums.tolist(), strict=True)} == expected
+
+
 @settings(max_examples=100, deadline=None)
 @given(cases())
 def test_a_batch_equals_every_node_counted_alone(case: Case) -> None:

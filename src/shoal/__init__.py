@@ -1,7 +1,39 @@
 """shoal: every record swims in a shoal of at least k."""
 
-from shoal.anonymize import Release, anonymize
-from shoal.policy import Policy
-from shoal.verify import Verification, verify
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from shoal.anonymize import Release, anonymize
+    from shoal.policy import Policy
+    from shoal.verify import Verification, verify
 
 __all__ = ["Policy", "Release", "Verification", "anonymize", "verify"]
+
+# Loaded when first used, so that `shoal --help` does not wait for numpy and pydantic.
+_HOMES = {
+    "Policy": "policy",
+    "Release": "anonymize",
+    "Verification": "verify",
+    "anonymize": "anonymize",
+    "verify": "verify",
+}
+
+
+class _Package(ModuleType):
+    """Lets a function keep its name when the module of the same name is imported."""
+
+    def __getattr__(self, name: str) -> object:
+        if name not in _HOMES:
+            message = f"module 'shoal' has no attribute {name!r}"
+            raise AttributeError(message)
+        return getattr(import_module(f"shoal.{_HOMES[name]}"), name)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if not (name in _HOMES and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package

@@ -18,7 +18,6 @@ app = typer.Typer(
     help="De-identify tables of people's records: every record looks like at least k-1 others.",
     no_args_is_help=True,
     add_completion=False,
-    rich_markup_mode=None,  # plain help answers in half the time
     pretty_exceptions_enable=False,
 )
 
