@@ -46,6 +46,8 @@ PROMISED = {
 }
 QUASI = "quasi-identifier"
 
+RELEASED = {"release.codebook.csv", "release.csv", "release.csv.private"}
+
 
 def rows(number: int = 40) -> list[tuple[str, ...]]:
     """Ten ages in two bands of 5, two sexes, four zips; every text cell is recognizable."""
@@ -156,6 +158,7 @@ def test_the_demo_leaves_the_sample_and_its_release(desk: Desk) -> None:
     assert {path.name for path in desk.home.iterdir()} == {
         "admissions.csv",
         "policy.yaml",
+        "release.codebook.csv",
         "release.csv",
         "release.csv.private",
     }
@@ -176,7 +179,14 @@ def test_the_demo_tells_its_result_as_json(desk: Desk) -> None:
 
 def test_the_demo_can_be_run_twice_in_one_folder(desk: Desk) -> None:
     assert desk.call("demo", "--folder", desk.home, "--json").exit_code == 0
-    assert desk.call("demo", "--folder", desk.home, "--json").exit_code == 0
+    assert desk.call("demo", "--folder", desk.home, "--json").exit_code == 2
+    assert desk.call("demo", "--folder", desk.home, "--json", "--force").exit_code == 0
+
+
+def test_the_demo_keeps_a_policy_of_the_same_name(desk: Desk) -> None:
+    (desk.home / "policy.yaml").write_text("mine\n")
+    assert desk.call("demo", "--folder", desk.home).exit_code == 2
+    assert (desk.home / "policy.yaml").read_text() == "mine\n"
 
 
 def test_paths_are_shown_whole_in_a_narrow_terminal(desk: Desk) -> None:
@@ -297,11 +307,11 @@ def test_list_shows_every_plug_in(desk: Desk) -> None:
     shown = desk.call("list")
     assert shown.exit_code == 0
     found = json.loads(desk.call("list", "--json").stdout)
-    assert found.keys() >= {"models", "metrics", "algorithms", "engines", "hierarchy builders"}
+    assert found.keys() >= {"models", "metrics", "algorithms", "engines", "builders"}
     assert found["models"].keys() >= {"k-anonymity", "distinct-l-diversity"}
     assert found["algorithms"].keys() >= {"contour", "exhaustive", "ola"}
     assert found["engines"].keys() >= {"duckdb"}
-    assert found["hierarchy builders"].keys() >= {"csv", "flat", "intervals", "prefix", "tree"}
+    assert found["builders"].keys() >= {"csv", "flat", "intervals", "prefix", "tree"}
     for plugins in found.values():
         for name, line in plugins.items():
             assert line.endswith("."), name
@@ -396,9 +406,9 @@ def test_a_folder_is_no_table(desk: Desk) -> None:
 
 
 def test_an_unknown_input_format_is_refused_with_those_there_are(desk: Desk) -> None:
-    other = desk.data.rename(desk.folder / "data.xlsx")
+    other = desk.data.rename(desk.folder / "data.docx")
     desk.data = other
-    desk.refused(says=["'data.xlsx'", ".csv", ".parquet"])
+    desk.refused(says=["'data.docx'", ".csv", ".parquet", ".xlsx"])
 
 
 def test_an_empty_file_is_refused(desk: Desk) -> None:
@@ -424,7 +434,7 @@ def test_fewer_rows_than_k_names_the_k_that_would_do(desk: Desk) -> None:
 
 def test_two_columns_of_one_name_are_refused(desk: Desk) -> None:
     desk.write_table(rows(), header=("name", "age", "age", "zip", "illness", "note"))
-    desk.refused(says=["Two columns", "'age'", "Rename"])
+    desk.refused(says=["Columns 2 and 3 have the same name", "'age'", "Rename"])
 
 
 def test_names_that_differ_only_in_case_are_refused(desk: Desk) -> None:
@@ -671,13 +681,13 @@ def test_prefixes_that_do_not_nest_are_refused(desk: Desk) -> None:
 def test_a_ragged_csv_hierarchy_is_refused_with_its_line(desk: Desk) -> None:
     desk.write("sex.csv", f"{SECRET}f;any;*\n{SECRET}m;*\n")
     desk.write_policy(columns(sex={"role": QUASI, "hierarchy": {"csv": "sex.csv"}}))
-    desk.refused(says=["Hierarchy of 'sex'", "line 2 has 2 levels", "line 1 has 3"])
+    desk.refused(says=["Hierarchy of 'sex'", "row 2 has 2 levels", "row 1 has 3"])
 
 
 def test_a_csv_hierarchy_with_a_value_twice_is_refused_with_its_line(desk: Desk) -> None:
     desk.write("sex.csv", f"{SECRET}f;a;*\n{SECRET}m;a;*\n{SECRET}f;b;*\n")
     desk.write_policy(columns(sex={"role": QUASI, "hierarchy": {"csv": "sex.csv"}}))
-    desk.refused(says=["Hierarchy of 'sex'", "line 3 repeats a value"])
+    desk.refused(says=["Hierarchy of 'sex'", "row 3 repeats a value"])
 
 
 def test_a_missing_csv_hierarchy_is_named(desk: Desk) -> None:
@@ -787,6 +797,7 @@ def test_a_private_folder_that_exists_needs_force(desk: Desk) -> None:
     recipe = Path(desk.released()["recipe"])
     before = recipe.read_text()
     desk.output.unlink()
+    (desk.home / "release.codebook.csv").unlink()
     result = desk.anonymize()
     assert result.exit_code == 2
     assert "release.csv.private' exists. Use --force" in result.stderr
@@ -801,7 +812,11 @@ def test_a_refused_run_with_force_leaves_the_old_release(desk: Desk) -> None:
     result = desk.anonymize("--force", "--model", "k-anonymity:k=41")
     assert result.exit_code == 1
     assert (desk.output.read_bytes(), recipe.read_bytes()) == before
-    assert {path.name for path in desk.home.iterdir()} == {"release.csv", "release.csv.private"}
+    assert {path.name for path in desk.home.iterdir()} == {
+        "release.codebook.csv",
+        "release.csv",
+        "release.csv.private",
+    }
 
 
 def test_an_output_folder_that_does_not_exist_is_named(desk: Desk) -> None:
@@ -947,7 +962,11 @@ def test_a_wrong_option_exits_with_2_and_no_traceback(desk: Desk) -> None:
 def test_an_output_in_the_current_folder_needs_no_path(desk: Desk) -> None:
     done = run("anonymize", desk.data, "-p", desk.policy, "-o", "mine.csv", cwd=desk.home)
     assert done.returncode == 0, done.stderr
-    assert {path.name for path in desk.home.iterdir()} == {"mine.csv", "mine.csv.private"}
+    assert {path.name for path in desk.home.iterdir()} == {
+        "mine.codebook.csv",
+        "mine.csv",
+        "mine.csv.private",
+    }
 
 
 def test_help_answers_at_once() -> None:

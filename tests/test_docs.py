@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import fields
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +22,12 @@ from shoal import errors
 from shoal.algorithms import ALGORITHMS
 from shoal.cli import app
 from shoal.core import builders
+from shoal.core.builder import Builder
+from shoal.core.calendar import DATE_UNITS, TIME_UNITS
 from shoal.core.contracts import Engine, Metric, Model
 from shoal.core.counts import Domain
+from shoal.core.listed import Csv
+from shoal.core.recoding import Recoding
 from shoal.engines import ENGINES
 from shoal.metrics import METRICS
 from shoal.models import MODELS
@@ -44,7 +49,11 @@ PROMISES = {
     "algorithm": ("guarantee",),
     "engine": ("formats",),
 }
-COMMANDS = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+COMMANDS = {
+    " ".join(filter(None, (name, inner))): command
+    for name, found in typer.main.get_command(app).commands.items()  # type: ignore[attr-defined]
+    for inner, command in getattr(found, "commands", {"": found}).items()
+}
 OPTIONS = [
     pytest.param(command, written, id=f"{command}{written}")
     for command, found in COMMANDS.items()
@@ -113,7 +122,7 @@ def test_the_promises_that_pages_tell_are_those_of_the_contracts() -> None:
 @pytest.mark.parametrize("keyword", sorted(builders.BUILDERS))
 def test_every_builder_has_a_heading_with_every_option(keyword: str) -> None:
     own = section(DOCS / "hierarchies.md", keyword)
-    shared = {field.name for field in fields(builders.Builder)}
+    shared = {field.name for field in fields(Builder)}
     options = {field.name for field in fields(builders.BUILDERS[keyword])} - shared - {"rows"}
     assert options <= {row[0] for row in table_rows(own)}
     assert shared <= {row[0] for row in table_rows((DOCS / "hierarchies.md").read_text(encoding="utf-8"))}
@@ -127,7 +136,7 @@ def test_every_builder_gives_the_labels_of_its_example(keyword: str, tmp_path: P
         written, _, rest = part.partition("```")
         spec = yaml.safe_load(written)["hierarchy"]
         builder = builders.parse("column", spec)
-        if isinstance(builder, builders.Csv):
+        if isinstance(builder, Csv):
             (tmp_path / builder.csv).write_text(blocks(rest, "csv")[0], encoding="utf-8")
             builder = builder.read(tmp_path, "column")
         lines = list(table_rows(rest[rest.index("| level 0") :].split("\n\n")[0]))
@@ -138,6 +147,49 @@ def test_every_builder_gives_the_labels_of_its_example(keyword: str, tmp_path: P
         assert len(lines[0]) == len(levels)
         for value, row in enumerate(rows):
             assert row == [hierarchy.labels[level][hierarchy.groups(level)[value]] for level in levels]
+
+
+def told_units(keyword: str) -> dict[str, str]:
+    text = section(DOCS / "hierarchies.md", keyword)
+    rows = list(table_rows(text[text.index("| unit ") :].split("\n\n")[0]))[2:]
+    return {unit: label for unit, label, *_ in rows}
+
+
+def test_every_unit_of_dates_and_times_is_told_in_its_order_with_its_label() -> None:
+    days = {unit: label(date(2025, 8, 17)) for unit, label in DATE_UNITS.items()}
+    assert list(told_units("dates").items()) == list(days.items())
+    minutes = {unit: label(14 * 60 + 5) for unit, label in TIME_UNITS.items()}
+    assert list(told_units("times").items()) == list(minutes.items())
+
+
+def test_the_parts_of_the_day_begin_when_the_page_says() -> None:
+    parts = re.findall(r"`([a-z ]+)` from (\d\d):00", (DOCS / "hierarchies.md").read_text(encoding="utf-8"))
+    assert len(parts) == 5
+    for part, hour in parts:
+        here = {label(int(hour) * 60) for label in TIME_UNITS.values()}
+        before = {label((int(hour) * 60 - 1) % 1440) for label in TIME_UNITS.values()}
+        assert part in here - before
+
+
+def test_bounds_are_released_as_the_policy_page_says() -> None:
+    text = section(DOCS / "policy.md", "release_as")
+    policy = Policy.load(yaml.safe_load(blocks(text, "yaml")[0]))
+    rows = list(table_rows(text))[2:]
+    values: dict[str, tuple[str | None, ...]] = {}
+    for column, _, value, *_ in rows:
+        found = None if value == "missing" else value
+        values[column] = tuple(dict.fromkeys((*values.get(column, ()), found)))
+    for column, level, value, label, lower, upper, _ in rows:
+        texts = values[column]
+        hierarchy = policy.builder(column).bind(Domain(column, texts, texts))
+        recoding = Recoding.from_node([hierarchy], (int(level),), policy.as_bounds)
+        group = recoding.groups[0][texts.index(None if value == "missing" else value)]
+        released = recoding.labels[0]
+        assert released is not None
+        assert hierarchy.labels[int(level)][group] == label
+        assert [released[name][group] for name in (f"{column}_lower", f"{column}_upper")] == [
+            None if end == "null" else float(end) for end in (lower, upper)
+        ]
 
 
 @pytest.mark.parametrize(("command", "option"), OPTIONS)
@@ -188,6 +240,31 @@ def test_every_error_has_its_place_in_the_tree() -> None:
     assert kinds
     for kind in kinds:
         assert re.search(rf"\b{kind.__name__}\b", text)
+
+
+HIERARCHY_ERRORS = {
+    "level 2 splits a group of level 1": {"cuts": [[18], [65]]},
+    "3 values are not a number": {"intervals": [5]},
+    "3 values are not ISO dates` or `not dates as %d.%m.%Y": {"dates": ["year"]},
+    "3 values are not a time": {"times": ["hour"]},
+    "3 values are not covered` or `not in the file": {"tree": {"group": ["value"]}},
+    "'week' does not nest": {"dates": ["week"]},
+    "a value stands twice in the order` or `a value of the tree stands in two groups": {
+        "order": ["a", "a"],
+        "sizes": [2],
+    },
+    "holds true or false": {"order": [True, False], "sizes": [2]},
+}
+
+
+def test_the_errors_page_tells_the_messages_of_hierarchies() -> None:
+    text = (DOCS / "errors.md").read_text(encoding="utf-8")
+    told = [row[0] for row in table_rows(text[text.index("| message ") :].split("\n\n")[0])][2:]
+    assert told == list(HIERARCHY_ERRORS)
+    for message, spec in HIERARCHY_ERRORS.items():
+        with pytest.raises(errors.HierarchyError) as caught:
+            builders.parse("column", spec).bind(Domain("column", "xyz", ("x", "y", "z")))
+        assert message.split("`")[0] in str(caught.value)
 
 
 @pytest.mark.parametrize("block", [b for b in all_blocks("yaml") if "columns:" in b.values[0]])

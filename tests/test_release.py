@@ -38,6 +38,8 @@ COLUMNS: dict[str, Any] = {
     "place": {"role": "other"},
 }
 
+RELEASED = {"release.codebook.csv", "release.csv", "release.csv.private"}
+
 
 def policy(columns: Mapping[str, Any] = COLUMNS, k: int = 2, **entries: Any) -> dict[str, Any]:
     return {"columns": dict(columns), "models": [{"k-anonymity": {"k": k}}]} | entries
@@ -180,7 +182,11 @@ def test_the_recipe_is_private(data: Path, home: Path) -> None:
     release = shoal.anonymize(data, policy(), output=home / "release.csv")
     private = home / "release.csv.private"
     assert release.recipe == private / "recipe.json"
-    assert {path.name for path in home.iterdir()} == {"release.csv", "release.csv.private"}
+    assert {path.name for path in home.iterdir()} == {
+        "release.codebook.csv",
+        "release.csv",
+        "release.csv.private",
+    }
     assert stat.S_IMODE(private.stat().st_mode) == 0o700
     files = list(private.iterdir())
     assert {file.name for file in files} == {"recipe.json", "audit.json"}
@@ -192,7 +198,7 @@ def test_the_recipe_tells_levels_policy_and_fingerprints(data: Path, home: Path)
     release = shoal.anonymize(data, policy(), output=home / "release.csv")
     recipe = json.loads((home / "release.csv.private" / "recipe.json").read_text())
     assert recipe["levels"] == release.levels
-    assert shoal.Policy.load(recipe["policy"]) == shoal.Policy.load(policy())
+    assert shoal.Recipe.load(recipe).policy.roles == shoal.Policy.load(policy()).roles
     assert recipe["records"] == 60
     assert recipe["fingerprints"].keys() == {"key", "input"}
     assert recipe["shoal"]
@@ -603,7 +609,7 @@ def test_the_index_of_a_pandas_frame_is_not_data() -> None:
 
 def test_two_columns_of_one_name_in_a_frame_are_refused() -> None:
     frame = pd.DataFrame([[1, 2], [1, 2]], columns=["a", "a"])
-    with pytest.raises(DataError, match="Two columns have the same name: 'a'"):
+    with pytest.raises(DataError, match="Columns 1 and 2 have the same name: 'a' and 'a'"):
         shoal.anonymize(frame, policy({"a": {"role": QUASI, "hierarchy": "flat"}}))
 
 

@@ -7,17 +7,32 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from shoal.anonymize import Release, anonymize
+    from shoal.apply import apply
+    from shoal.hierarchies import check_hierarchies
     from shoal.policy import Policy
+    from shoal.recipe import Recipe
     from shoal.verify import Verification, verify
 
-__all__ = ["Policy", "Release", "Verification", "anonymize", "verify"]
+__all__ = [
+    "Policy",
+    "Recipe",
+    "Release",
+    "Verification",
+    "anonymize",
+    "apply",
+    "check_hierarchies",
+    "verify",
+]
 
 # Loaded when first used, so that `shoal --help` does not wait for numpy and pydantic.
 _HOMES = {
     "Policy": "policy",
+    "Recipe": "recipe",
     "Release": "anonymize",
     "Verification": "verify",
     "anonymize": "anonymize",
+    "apply": "apply",
+    "check_hierarchies": "hierarchies",
     "verify": "verify",
 }
 

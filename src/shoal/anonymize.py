@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from shoal.algorithms import ALGORITHMS
+from shoal.codebook import codebook_path, write_codebook, write_mapping
 from shoal.core.contracts import Algorithm, Engine, Guarantee
 from shoal.core.counts import Counts, Domain
 from shoal.core.evaluate import Evaluation, Evaluator, Problem, Progress
@@ -19,6 +20,7 @@ from shoal.core.hierarchy import Hierarchy
 from shoal.core.lattice import build
 from shoal.core.recoding import Recoding
 from shoal.core.schema import Role
+from shoal.core.warm import to_compile
 from shoal.engines import ENGINES
 from shoal.errors import (
     CannotHonour,
@@ -31,8 +33,8 @@ from shoal.errors import (
     UsageError,
 )
 from shoal.infeasible import nearest_miss
-from shoal.policy import Policy, limit_in_records
-from shoal.publish import Draft, draft
+from shoal.policy import Policy, limit_in_records, named
+from shoal.publish import CODEBOOK, Draft, draft
 from shoal.recipe import audit_of, recipe_of
 from shoal.verify import Verification, verify
 
@@ -55,6 +57,7 @@ class Release:
     table: Any = field(default=None, repr=False)  # None where it was written to a file
     output: Path | None = None
     recipe: Path | None = None
+    codebook: Path | None = None
 
     @property
     def levels(self) -> dict[str, int]:
@@ -91,12 +94,14 @@ class Release:
             "smallest_class": self.verification.smallest_class,
             "lattice_size": self.lattice_size,
             "nodes_evaluated": work.nodes_evaluated,
+            "candidates": len(self.evaluation.candidates) or None,
             "rows_scanned": work.rows_scanned,
             "node_score": work.node_score,
             "seconds": dict(self.seconds),
             "verified": self.verification.verified,
             "output": str(self.output) if self.output else None,
             "recipe": str(self.recipe) if self.recipe else None,
+            "codebook": str(self.codebook) if self.codebook else None,
         }
 
 
@@ -107,29 +112,36 @@ def anonymize(
     output: str | Path | None = None,
     force: bool = False,
     node: Mapping[str, int] | None = None,
+    mapping: bool = False,
     engine: str | Engine = "duckdb",
+    memory_limit: str | None = None,
     seconds: float | None = None,
     progress: Progress | None = None,
 ) -> Release:
     """Find the acceptable recoding of least loss, apply it, count the result afresh and release it.
 
     Without an output the release's table is of the same kind as the table that came in. `node` fixes
-    the levels of the columns it names; the others are searched.
+    the levels of the columns it names; the others are searched. `mapping` adds, to the private folder,
+    what became of every value.
     """
     if seconds is not None and not seconds > 0:
         message = f"seconds must be above 0, got {seconds}."
         raise UsageError(message)
     policy = Policy.load(policy)
-    engine = ENGINES.create(engine) if isinstance(engine, str) else engine
+    if isinstance(engine, str):
+        engine = ENGINES.create(engine, {"memory_limit": memory_limit} if memory_limit else {})
     run = _Run(policy, engine, progress or (lambda *_: None))
     if output is None:
         return run.in_memory(table, node, seconds)
     path = Path(output)
-    if isinstance(table, str | Path) and path.exists() and path.samefile(table):
+    if isinstance(table, str | Path) and path.exists() and Path(table).exists() and path.samefile(table):
         message = f"The output {str(path)!r} is the input. Name another file."
         raise OutputError(message)
-    with draft(path, engine.format_of(path), force=force) as begun:
-        return run.to_file(table, node, seconds, begun)
+    ending = engine.format_of(path)
+    book = codebook_path(path, ending)
+    with draft(path, ending, force=force, codebook=book) as begun:
+        engine.spill(begun.spill)
+        return run.to_file(table, node, seconds, begun, book=book, mapping=mapping)
 
 
 def problem_of(
@@ -138,10 +150,13 @@ def problem_of(
     """Put counts and a policy together into what a search is given."""
     hierarchies = policy.bind(domains)
     heights = {hierarchy.name: hierarchy.height for hierarchy in hierarchies}
-    for name, level in (policy.limits("max_level") | policy.limits("min_level")).items():
-        if level > heights[name]:
-            message = f"Column {name!r}: level {level} is above its hierarchy's highest, {heights[name]}."
-            raise PolicyError(message)
+    for which in ("max_level", "min_level"):
+        for name, level in policy.limits(which).items():
+            if level > heights[name]:
+                message = (
+                    f"Column {name!r}: {which} {level} is above its hierarchy's highest, {heights[name]}."
+                )
+                raise PolicyError(message)
     lattice = build(heights, policy.limits("max_level"), policy.limits("min_level"), policy.same_level)
     return Problem(
         counts=counts,
@@ -175,7 +190,8 @@ def search(
             f"The table has {problem.records} records and every class needs {problem.least_size}. "
             "Use a smaller k (or l), or more records."
         )
-        raise Infeasible(message, {"k": problem.records})
+        sizes_alone = all(model.by_size for model in problem.models)
+        raise Infeasible(message, {"k": problem.records} if sizes_alone else {})
     evaluate = Evaluator(problem, seconds=seconds, progress=progress)
     try:
         return _name_of(chosen), chosen.search(problem, evaluate)
@@ -225,7 +241,14 @@ class _Run:
         return self.release(found, verification, table=table)
 
     def to_file(
-        self, source: Any, node: Mapping[str, int] | None, seconds: float | None, begun: Draft
+        self,
+        source: Any,
+        node: Mapping[str, int] | None,
+        seconds: float | None,
+        begun: Draft,
+        *,
+        book: Path,
+        mapping: bool,
     ) -> Release:
         found = self.find(source, node, seconds)
         with self.phase("recode"):
@@ -233,8 +256,13 @@ class _Run:
         verification = self.check(found, begun.temporary)
         release = self.release(found, verification, output=begun.output)
         recipe = recipe_of(self.policy, found.problem, found.recoding, found.domains)
+        if mapping:
+            write_mapping(
+                begun.private / "mapping", found.problem.hierarchies, found.evaluation.node, found.domains
+            )
+        write_codebook(begun.private / CODEBOOK, self.policy, found.labels, release.levels)
         home = begun.commit(recipe, audit_of(release.to_dict(), verification))
-        return replace(release, recipe=home)
+        return replace(release, recipe=home, codebook=book)
 
     def find(self, source: Any, node: Mapping[str, int] | None, seconds: float | None) -> _Found:
         policy = self.policy
@@ -255,7 +283,8 @@ class _Run:
             )
         classes = Evaluator(problem).classes(evaluation.node)
         gone = problem.violations(classes)
-        recoding = problem.recoding(evaluation.node).suppressing(classes.counts.keys[:, gone])
+        recoding = Recoding.from_node(problem.hierarchies, evaluation.node, policy.as_bounds)
+        recoding = recoding.suppressing(classes.counts.keys[:, gone])
         labels = {}
         for column, hierarchy in enumerate(problem.hierarchies):
             present = np.unique(classes.counts.codes(column)[~gone]).tolist()
@@ -264,18 +293,20 @@ class _Run:
         return _Found(table, domains, problem, name, evaluation, recoding, labels)
 
     def warm(self, problem: Problem) -> None:
-        """Compile the kernels where this has not been done on this machine."""
-        from shoal.core.warm import compiled, warm
-
-        if not compiled():
+        """Compile the kernels that will be needed, where this has not been done on this machine."""
+        name, _ = named(self.policy.algorithm)
+        waiting = to_compile(words=len(problem.counts.keys), everything=name == "exhaustive")
+        if waiting:
             with self.phase("compile"):
-                warm()
+                for compile_one in waiting:
+                    compile_one()
 
     def recode(self, found: _Found) -> Any:
         roles = self.policy.roles
         dropped = set(roles.identifiers)
         keep = [name for name in self.engine.columns(found.table) if name not in dropped]
-        blank = [*roles.quasi_identifiers, *roles.sensitive] if self.masks(found) else None
+        quasi = [shown for name in roles.quasi_identifiers for shown in self.policy.released(name)]
+        blank = [*quasi, *roles.sensitive] if self.masks(found) else None
         return self.engine.recode(found.table, found.recoding, found.domains, keep=keep, blank=blank)
 
     def masks(self, found: _Found) -> bool:

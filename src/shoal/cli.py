@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import json
+import signal
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from shoal.display import console, escaped, print_json, show_release, show_rows, show_verification
 from shoal.errors import Infeasible, ShoalError, UsageError
 
 app = typer.Typer(
@@ -48,10 +49,22 @@ EngineName = Annotated[str, typer.Option("--engine", help="Where the table is co
 MemoryLimit = Annotated[str | None, typer.Option("--memory-limit", help="Memory for the engine, as 4GB.")]
 
 
+Output = Annotated[Path, typer.Option("--output", "-o", help="Where the release goes.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace an output that exists.")]
+Mapping_ = Annotated[
+    bool, typer.Option("--mapping", help="Add what became of each value to the private folder.")
+]
+
+hierarchy_app = typer.Typer(help="Look at hierarchies before a run.", no_args_is_help=True)
+app.add_typer(hierarchy_app, name="hierarchy")
+
+
 def main() -> None:
     """Run the command line; deliberate errors become one line and an exit code."""
+    stopped = _stop_politely()
     try:
-        sys.exit(app(standalone_mode=False))
+        code = app(standalone_mode=False)
+        sys.exit(stopped[0] if stopped else code)
     except ShoalError as error:
         sys.exit(_report(error))
     except typer.Abort:
@@ -65,11 +78,26 @@ def main() -> None:
         sys.exit(error.exit_code)
 
 
+def _stop_politely() -> list[int]:
+    """Let a polite kill, or a terminal that closes, end as Ctrl-C does; hold the exit code for it."""
+    stopped: list[int] = []
+
+    def stop(number: int, _: object) -> None:
+        stopped.append(128 + number)
+        raise KeyboardInterrupt
+
+    for name in ("SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)
+        if number and signal.getsignal(number) is signal.SIG_DFL:  # nohup ignores one
+            signal.signal(number, stop)
+    return stopped
+
+
 @app.command()
 def anonymize(
     data: Data,
     policy: PolicyFile,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Where the release goes.")],
+    output: Output,
     model: Models = None,
     suppression_limit: Limit = None,
     metric: MetricName = None,
@@ -78,13 +106,13 @@ def anonymize(
     seconds: Seconds = None,
     engine: EngineName = "duckdb",
     memory_limit: MemoryLimit = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace an output that exists.")] = False,
+    force: Force = False,
+    mapping: Mapping_ = False,
     as_json: AsJson = False,
     reveal: Reveal = False,
 ) -> None:
     """De-identify a table: find the least loss, recode, count afresh, release."""
     from shoal.anonymize import anonymize as run
-    from shoal.engines import ENGINES
 
     with _errors(as_json, reveal), _progress() as progress:
         release = run(
@@ -93,11 +121,13 @@ def anonymize(
             output=output,
             force=force,
             node=_levels(node),
-            engine=ENGINES.create(engine, {"memory_limit": memory_limit} if memory_limit else {}),
+            mapping=mapping,
+            engine=engine,
+            memory_limit=memory_limit,
             seconds=seconds,
             progress=progress,
         )
-    _print(release.to_dict()) if as_json else _show_release(release)
+    print_json(release.to_dict()) if as_json else show_release(release)
 
 
 @app.command()
@@ -111,30 +141,161 @@ def verify(
     """Count a release afresh and check it against the policy's models; exit code 1 when it fails."""
     from shoal.verify import verify as run
 
-    with _errors(as_json, reveal):
+    with _errors(as_json, reveal), _progress() as progress:
+        progress("verify", 0, None)
         found = run(release, policy, engine=engine)
     if as_json:
-        _print(found.to_dict())
+        print_json(found.to_dict())
     else:
-        _show_verification(found)
+        show_verification(found)
     raise typer.Exit(0 if found.verified else 1)
+
+
+@app.command()
+def apply(
+    recipe: Annotated[Path, typer.Argument(help="The recipe of an earlier release, or its private folder.")],
+    data: Data,
+    output: Output,
+    mapping: Mapping_ = False,
+    engine: EngineName = "duckdb",
+    memory_limit: MemoryLimit = None,
+    force: Force = False,
+    as_json: AsJson = False,
+    reveal: Reveal = False,
+) -> None:
+    """Recode new data with a saved recipe; exit code 1 when it no longer holds."""
+    from shoal.apply import apply as run
+
+    with _errors(as_json, reveal), _progress() as progress:
+        release = run(
+            recipe,
+            data,
+            output=output,
+            force=force,
+            mapping=mapping,
+            engine=engine,
+            memory_limit=memory_limit,
+            progress=progress,
+        )
+    print_json(release.to_dict()) if as_json else show_release(release)
+
+
+@app.command()
+def init(
+    data: Data,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="The policy to write; else to stdout.")
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Ask nothing.")] = False,
+    force: Force = False,
+    engine: EngineName = "duckdb",
+    as_json: AsJson = False,
+    reveal: Reveal = False,
+) -> None:
+    """Write a first policy for a table, to edit: guessed roles with the reason, and fitting hierarchies."""
+    from shoal.errors import OutputError
+    from shoal.init import ask_roles, guess, policy_text
+
+    with _errors(as_json, reveal):
+        if output and output.exists() and not force:
+            message = f"{str(output)!r} exists. Use --force to replace it."
+            raise OutputError(message)
+        found = guess(data, engine=engine)
+        if sys.stdin.isatty() and not yes and not as_json:
+            found = ask_roles(found, _ask)
+        text = policy_text(found)
+        if output:
+            try:
+                output.write_text(text, encoding="utf-8")
+            except OSError as error:
+                message = f"Cannot write {str(output)!r}: {error.strerror}."
+                raise OutputError(message) from None
+    if as_json:
+        columns = {g.column: {"role": g.role.value, "kind": g.kind, "reason": g.reason} for g in found}
+        print_json({"columns": columns, "policy": text, "output": str(output) if output else None})
+    elif output:
+        console(stderr=True).print(
+            f"Wrote {output}. Check every role, then: shoal hierarchy check", highlight=False
+        )
+    else:
+        sys.stdout.write(text)
+
+
+@app.command(name="policy-schema")
+def policy_schema() -> None:
+    """Print the JSON Schema of a policy, for editors."""
+    from shoal.init import policy_schema as schema
+
+    print_json(schema())
+
+
+@hierarchy_app.command()
+def show(
+    policy: PolicyFile,
+    column: Annotated[str, typer.Option(help="The quasi-identifier.")],
+    values: Annotated[list[str], typer.Argument(help="Values to see climb, as 17 45 91.")],
+    as_json: AsJson = False,
+) -> None:
+    """Print how values climb the levels of a column's hierarchy."""
+    from rich.table import Table
+
+    from shoal.hierarchies import climb
+    from shoal.policy import Policy
+
+    with _errors(as_json, reveal=True):
+        rows = climb(Policy.load(policy), column, values)
+    if as_json:
+        print_json({"column": column, "labels": rows})
+        return
+    table = Table(title=f"{column}: what each value becomes", title_justify="left")
+    for level in range(len(rows[0])):
+        table.add_column(f"level {level}")
+    for row in rows:
+        table.add_row(*map(escaped, row))
+    console().print(table)
+
+
+@hierarchy_app.command()
+def check(
+    data: Data,
+    policy: PolicyFile,
+    engine: EngineName = "duckdb",
+    as_json: AsJson = False,
+    reveal: Reveal = False,
+) -> None:
+    """Check that every hierarchy fits its column before a long run; exit code 2 when one does not."""
+    from rich.table import Table
+
+    from shoal.hierarchies import check_hierarchies
+
+    with _errors(as_json, reveal):
+        found = check_hierarchies(data, policy, engine=engine)
+    if as_json:
+        print_json({"columns": [one.to_dict(reveal=reveal) for one in found]})
+    else:
+        table = Table(title="How each hierarchy fits", title_justify="left")
+        for heading in ("column", "builder", "distinct", "missing", "groups per level", "fits"):
+            table.add_column(heading)
+        for one in found:
+            groups = " > ".join(map(str, one.groups))
+            fits = "no" if one.problem else "yes"
+            table.add_row(escaped(one.column), one.builder, str(one.distinct), str(one.missing), groups, fits)
+        console().print(table)
+        for one in found:
+            if one.problem:
+                shown = f" Values: {', '.join(one.values[:50])}" if reveal and one.values else ""
+                console(stderr=True).print(one.problem + shown, markup=False, highlight=False)
+    raise typer.Exit(2 if any(one.problem for one in found) else 0)
 
 
 @app.command(name="list")
 def list_(as_json: AsJson = False) -> None:
     """List the models, metrics, algorithms, engines and hierarchy builders."""
-    from shoal.algorithms import ALGORITHMS
-    from shoal.core.builders import BUILDERS
-    from shoal.engines import ENGINES
-    from shoal.metrics import METRICS
-    from shoal.models import MODELS
+    from shoal.catalogue import catalogue
 
-    found: dict[str, dict[str, str]] = {}
-    for registry in (MODELS, METRICS, ALGORITHMS, ENGINES):
-        found[f"{registry.kind}s"] = {name: _first_line(registry.load(name)) for name in registry}
-    found["hierarchy builders"] = {name: _first_line(kind) for name, kind in sorted(BUILDERS.items())}
+    found = catalogue()
     if as_json:
-        _print(found)
+        print_json(found)
         return
     from rich.table import Table
 
@@ -142,7 +303,7 @@ def list_(as_json: AsJson = False) -> None:
         table = Table(title=kind, title_justify="left", show_header=False, box=None, padding=(0, 2))
         for name, line in plugins.items():
             table.add_row(f"[bold]{name}[/bold]", line)
-        _console().print(table)
+        console().print(table)
 
 
 @app.command()
@@ -150,25 +311,25 @@ def demo(
     folder: Annotated[
         Path | None, typer.Option(help="Where to leave the sample, its policy and the release.")
     ] = None,
+    force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """De-identify the bundled sample of hospital admissions and show what was done."""
     from shoal.anonymize import anonymize as run
     from shoal.sample import bundled
 
-    target = folder or Path(tempfile.mkdtemp(prefix="shoal-demo-"))
-    target.mkdir(parents=True, exist_ok=True)
     with _errors(as_json, reveal=False), _progress() as progress:
-        data, policy = bundled(target)
-        release = run(data, policy, output=target / "release.csv", force=True, progress=progress)
+        target = folder or Path(tempfile.mkdtemp(prefix="shoal-demo-"))
+        data, policy = bundled(target, force=force)
+        release = run(data, policy, output=target / "release.csv", force=force, progress=progress)
     if as_json:
-        _print(release.to_dict())
+        print_json(release.to_dict())
         return
-    _show_rows("Before: 5,000 made-up hospital admissions", data)
-    _show_rows("After: what may leave the house", target / "release.csv")
-    _show_release(release)
+    show_rows("Before: 5,000 made-up hospital admissions", data)
+    show_rows("After: what may leave the house", target / "release.csv")
+    show_release(release)
     line = f"shoal anonymize {data} --policy {policy} --output mine.csv"
-    _console().print(f"\nTry it yourself:\n  {_escaped(line)}", soft_wrap=True, highlight=False)
+    console().print(f"\nTry it yourself:\n  {escaped(line)}", soft_wrap=True, highlight=False)
 
 
 def _policy(
@@ -183,6 +344,13 @@ def _policy(
         metric=_plugin(metric) if metric else None,
         algorithm=_plugin(algorithm) if algorithm else None,
     )
+
+
+def _ask(question: str, default: str, choices: Any) -> str:
+    import click
+
+    found: str = typer.prompt(question, default=default, type=click.Choice(choices), err=True)
+    return found
 
 
 def _limit(text: str | None) -> int | str | None:
@@ -202,7 +370,11 @@ def _plugin(text: str) -> str | dict[str, dict[str, Any]]:
         if not equals:
             message = f"Expected option=value after {name!r}, got {pair!r}."
             raise UsageError(message)
-        options[option.strip()] = yaml.safe_load(value)
+        try:
+            options[option.strip()] = yaml.safe_load(value)
+        except yaml.YAMLError:
+            message = f"Cannot read the value of {option.strip()!r} after {name!r}: {value!r}."
+            raise UsageError(message) from None
     return {name: options}
 
 
@@ -231,12 +403,14 @@ def _report(error: ShoalError, *, as_json: bool = False, reveal: bool = False) -
     values = list(error.values) if reveal else []
     if as_json:
         nearest = error.nearest if isinstance(error, Infeasible) else {}
-        _print({"error": type(error).__name__, "message": str(error), "nearest": nearest, "values": values})
-    console = _console(stderr=True)
-    console.print(f"[bold red]{type(error).__name__}[/bold red] ", end="")
-    console.print(str(error), markup=False, highlight=False)
+        print_json(
+            {"error": type(error).__name__, "message": str(error), "nearest": nearest, "values": values}
+        )
+    screen = console(stderr=True)
+    screen.print(f"[bold red]{type(error).__name__}[/bold red] ", end="")
+    screen.print(str(error), markup=False, highlight=False)
     if values:
-        console.print("Values: " + ", ".join(values[:50]), markup=False, highlight=False)
+        screen.print("Values: " + ", ".join(values[:50]), markup=False, highlight=False)
     return 2 if isinstance(error, UsageError) else 1
 
 
@@ -252,7 +426,7 @@ def _progress() -> Iterator[Any]:
         TimeElapsedColumn,
     )
 
-    console = _console(stderr=True)
+    screen = console(stderr=True)
     columns = (
         SpinnerColumn(),
         TextColumn("{task.description}"),
@@ -260,7 +434,7 @@ def _progress() -> Iterator[Any]:
         MofNCompleteColumn(),
         TimeElapsedColumn(),
     )
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+    with Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal) as bar:
         task = bar.add_task("starting", total=None)
 
         def tell(phase: str, done: int, total: int | None) -> None:
@@ -269,94 +443,3 @@ def _progress() -> Iterator[Any]:
             bar.update(task, description=phase, completed=done, total=total)
 
         yield tell
-
-
-def _show_release(release: Any) -> None:
-    from rich.table import Table
-
-    console = _console()
-    examples = release.examples()
-    table = Table(title="What became of each column", title_justify="left")
-    for heading in ("column", "role", "level", "released as"):
-        table.add_column(heading)
-    for name, column in release.policy.columns.items():
-        if name in release.levels:
-            hierarchy = next(h for h in release.hierarchies if h.name == name)
-            level = f"{release.levels[name]} of {hierarchy.height}"
-            table.add_row(name, column.role.value, level, _escaped(examples[name]))
-        else:
-            table.add_row(
-                name, column.role.value, "", "removed" if column.role.value == "identifier" else "as is"
-            )
-    console.print(table)
-    result = release.to_dict()
-    suppressed = release.suppressed
-    fate = f"{release.masked:,} masked" if release.masked else f"{suppressed:,} suppressed"
-    rows = {
-        "records": f"{release.records - suppressed:,} kept, {fate} ({suppressed / release.records:.1%})",
-        "classes": f"{result['classes']:,}, the smallest of {result['smallest_class']} records",
-        "loss": f"{release.loss:,.10g} ({result['metric']})",
-        "proven": f"{result['proven']} among {release.lattice_size:,} nodes ({release.algorithm}, "
-        f"{result['nodes_evaluated']:,} evaluated)",
-        "verified": "yes, counted afresh from what was written",
-        "seconds": ", ".join(f"{phase} {seconds:.2f}" for phase, seconds in release.seconds.items()),
-        "release": str(release.output),
-        "recipe": f"{release.recipe} (private: keep it)",
-    }
-    _show_pairs(rows)
-
-
-def _show_verification(found: Any) -> None:
-    rows = {
-        "verified": "yes" if found.verified else "NO",
-        "records": f"{found.records:,}" + (f", of which {found.masked:,} masked" if found.masked else ""),
-        "classes": f"{found.classes:,}, the smallest of {found.smallest_class} records",
-    }
-    for check in found.models:
-        verdict = "passed" if check.passed else f"{check.violating_records:,} records violate it"
-        rows[check.model] = verdict
-    for number, reason in enumerate(found.reasons, 1):
-        rows[f"reason {number}"] = reason
-    _show_pairs(rows)
-
-
-def _show_rows(title: str, path: Path) -> None:
-    """Show a few records of a text table, a column each."""
-    import csv
-
-    from rich.table import Table
-
-    with open(path, encoding="utf-8", newline="") as file:
-        header, *rows = csv.reader(file)
-    table = Table(title=title, title_justify="left", show_header=False)
-    few = rows[:: max(1, len(rows) // 3)][:3]
-    for name, *cells in zip(header, *few, strict=True):
-        table.add_row(f"[bold]{_escaped(name)}[/bold]", *map(_escaped, cells))
-    _console().print(table)
-
-
-def _show_pairs(rows: Mapping[str, str]) -> None:
-    """Print names and values, a line each however long, so that paths can be copied."""
-    width = max(map(len, rows))
-    for name, value in rows.items():
-        _console().print(f"[bold]{name:<{width}}[/bold]  {_escaped(value)}", soft_wrap=True, highlight=False)
-
-
-def _escaped(text: str) -> str:
-    from rich.markup import escape
-
-    return escape(text)
-
-
-def _console(*, stderr: bool = False) -> Any:
-    from rich.console import Console
-
-    return Console(stderr=stderr, soft_wrap=stderr)
-
-
-def _print(data: Mapping[str, Any]) -> None:
-    sys.stdout.write(json.dumps(data, ensure_ascii=False, default=str) + "\n")
-
-
-def _first_line(plugin: type) -> str:
-    return (plugin.__doc__ or "").strip().splitlines()[0]

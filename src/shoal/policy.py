@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, Literal
@@ -20,9 +22,13 @@ from pydantic import (
 
 from shoal.algorithms import ALGORITHMS
 from shoal.core import builders
+from shoal.core.builder import Builder
 from shoal.core.contracts import Algorithm, Metric, Model
 from shoal.core.counts import Domain
 from shoal.core.hierarchy import Hierarchy
+from shoal.core.listed import Csv
+from shoal.core.numbers import Banded
+from shoal.core.recoding import released_columns
 from shoal.core.schema import Role, Schema
 from shoal.errors import PolicyError, UnknownName
 from shoal.metrics import METRICS
@@ -41,12 +47,13 @@ class Column(BaseModel):
     max_level: int | None = Field(None, ge=0)
     min_level: int | None = Field(None, ge=0)
     weight: float = Field(1.0, gt=0, allow_inf_nan=False)
+    release_as: Literal["text", "bounds"] = "text"
 
     @model_validator(mode="after")
     def _fits_its_role(self) -> Column:
-        asked = {"max_level", "min_level", "weight"} & self.model_fields_set
+        asked = {"max_level", "min_level", "weight", "release_as"} & self.model_fields_set
         if self.role is not Role.QUASI_IDENTIFIER and asked:
-            message = "max_level, min_level and weight are for quasi-identifiers"
+            message = "max_level, min_level, weight and release_as are for quasi-identifiers"
             raise ValueError(message)
         return self
 
@@ -65,6 +72,7 @@ class Policy(BaseModel):
     algorithm: Named = "auto"
 
     _folder: Path = PrivateAttr(Path())
+    _files: dict[str, list[list[str]]] = PrivateAttr({})  # rows of files, where a recipe brings them
 
     @classmethod
     def load(cls, source: Policy | Mapping[str, Any] | str | Path) -> Policy:
@@ -73,16 +81,19 @@ class Policy(BaseModel):
             return source
         if isinstance(source, Mapping):
             return cls._checked(dict(source))
+        if not isinstance(source, str | Path):
+            message = f"A policy is a file, a mapping or a Policy, got {type(source).__name__}."
+            raise PolicyError(message)
         path = Path(source)
         try:
             data = yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)
         except OSError as error:
             message = f"Cannot read the policy {str(path)!r}: {error.strerror}."
             raise PolicyError(message) from None
-        except (yaml.YAMLError, UnicodeDecodeError) as error:
+        except (yaml.YAMLError, UnicodeDecodeError, ValueError, TypeError) as error:
             mark = getattr(error, "problem_mark", None)
             where = f" at line {mark.line + 1}" if mark else ""
-            what = getattr(error, "problem", None) or "not UTF-8 text"
+            what = getattr(error, "problem", None) or "it is not UTF-8 text, or a key is a list"
             message = f"The policy {str(path)!r} is not valid YAML{where}: {what}."
             raise PolicyError(message) from None
         if not isinstance(data, dict):
@@ -97,7 +108,13 @@ class Policy(BaseModel):
         for name in data:
             if name not in cls.model_fields:
                 raise UnknownName(str(name), "policy entry", cls.model_fields)
-        for name, column in dict(data.get("columns") or {}).items():
+        columns = data.get("columns")
+        if not isinstance(columns, Mapping) or not columns:
+            message = (
+                "Policy, columns: name each column with its role, as age: {role: quasi-identifier, ...}."
+            )
+            raise PolicyError(message)
+        for name, column in columns.items():
             for option in column if isinstance(column, Mapping) else ():
                 if option not in Column.model_fields:
                     raise UnknownName(str(option), f"entry of column {name!r}:", Column.model_fields)
@@ -133,8 +150,17 @@ class Policy(BaseModel):
             if column.role is Role.QUASI_IDENTIFIER and column.hierarchy is None:
                 message = f"Column {name!r} is a quasi-identifier and needs a hierarchy, such as 'flat'."
                 raise PolicyError(message)
-            if column.hierarchy is not None:
-                builders.parse(name, column.hierarchy)
+            rule = None if column.hierarchy is None else builders.parse(name, column.hierarchy)
+            if column.release_as == "bounds" and not isinstance(rule, Banded):
+                message = f"Column {name!r}: release_as bounds is for hierarchies of intervals or cuts."
+                raise PolicyError(message)
+        for name in self.as_bounds:
+            taken = [shown for shown in self.released(name) if shown in self.columns]
+            if taken:
+                message = (
+                    f"Column {taken[0]!r} has a name that release_as bounds of {name!r} needs. Rename it."
+                )
+                raise PolicyError(message)
         for model in self.privacy_models:
             model.sensitive(self.roles.sensitive)
         _ = self.information_metric, self.search_algorithm
@@ -147,17 +173,17 @@ class Policy(BaseModel):
     @property
     def privacy_models(self) -> tuple[Model, ...]:
         """The privacy models, built."""
-        return tuple(MODELS.create(*_named(model)) for model in self.models)
+        return tuple(MODELS.create(*named(model)) for model in self.models)
 
     @property
     def information_metric(self) -> Metric:
         """The metric, built."""
-        return METRICS.create(*_named(self.metric))
+        return METRICS.create(*named(self.metric))
 
     @property
     def search_algorithm(self) -> Algorithm | None:
         """The algorithm, built; None leaves the choice to shoal."""
-        name, options = _named(self.algorithm)
+        name, options = named(self.algorithm)
         if name == "auto":
             return None
         if name not in ALGORITHMS:
@@ -175,10 +201,28 @@ class Policy(BaseModel):
         """Apply every quasi-identifier's hierarchy to the column's values."""
         return tuple(self.builder(name).bind(domains[name]) for name in self.roles.quasi_identifiers)
 
-    def builder(self, name: str) -> builders.Builder:
+    def builder(self, name: str) -> Builder:
         """Return a column's hierarchy rule, with its file read."""
         builder = builders.parse(name, self.columns[name].hierarchy)
-        return builder.read(self._folder, name) if isinstance(builder, builders.Csv) else builder
+        if isinstance(builder, Csv):
+            rows = tuple(tuple(row) for row in self._files.get(name, ()))
+            return replace(builder, rows=rows).read(self._folder, name)
+        return builder
+
+    def with_files(self, files: Mapping[str, list[list[str]]]) -> Policy:
+        """Return the policy with the rows of its hierarchy files, so that the files are not needed."""
+        policy = self.with_()
+        policy._files = dict(files)
+        return policy
+
+    @property
+    def as_bounds(self) -> tuple[str, ...]:
+        """The columns whose bands are released as two numbers."""
+        return tuple(name for name, column in self.columns.items() if column.release_as == "bounds")
+
+    def released(self, name: str) -> tuple[str, ...]:
+        """Name the columns that stand for a column in a release."""
+        return released_columns(name, bounds=name in self.as_bounds)
 
     def limits(self, which: Literal["max_level", "min_level"]) -> dict[str, int]:
         """Return the columns' level limits of one kind."""
@@ -190,6 +234,7 @@ class Policy(BaseModel):
         data = self.model_dump(mode="json", exclude_unset=True)
         policy = self._checked(data | {k: v for k, v in changes.items() if v is not None})
         policy._folder = self._folder
+        policy._files = self._files
         return policy
 
     def to_yaml(self) -> str:
@@ -199,16 +244,30 @@ class Policy(BaseModel):
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML that refuses a key given twice instead of keeping the last."""
+    """YAML that reads what is written: no is a word, 007 a code, 14:05 a time; and no key stands twice."""
+
+    yaml_implicit_resolvers = {}  # noqa: RUF012 - yaml's own name; filled below
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        """Refuse a key given twice instead of keeping the last."""
         seen = set()
         for key, _ in node.value:
-            name = self.construct_object(key, deep=deep)
+            name = self.construct_object(key, deep=True)
             if name in seen:
                 raise yaml.constructor.ConstructorError(None, None, f"{name!r} stands twice", key.start_mark)
             seen.add(name)
         return super().construct_mapping(node, deep)
+
+
+_FLOAT = r"[-+]?(?:[0-9]+\.[0-9]*|\.[0-9]+)(?:[eE][-+][0-9]+)?"
+for _tag, _pattern, _first in (
+    ("bool", r"true|True|TRUE|false|False|FALSE", [*"tTfF"]),
+    ("int", r"[-+]?(?:0|[1-9][0-9]*)", [*"-+0123456789"]),
+    ("float", _FLOAT, [*"-+.0123456789"]),
+    ("null", r"~|null|Null|NULL|", ["~", "n", "N", ""]),
+    ("merge", r"<<", ["<"]),
+):
+    _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(f"^(?:{_pattern})$"), _first)
 
 
 def limit_in_records(limit: float | str, records: int) -> int:
@@ -248,7 +307,8 @@ def _limit(limit: object) -> tuple[Decimal, bool]:
     return number, share
 
 
-def _named(plugin: Named) -> tuple[str, dict[str, Any]]:
+def named(plugin: Named) -> tuple[str, dict[str, Any]]:
+    """Return a plug-in's name and options as the policy writes them."""
     if isinstance(plugin, str):
         return plugin, {}
     if len(plugin) != 1:

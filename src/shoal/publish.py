@@ -1,9 +1,27 @@
-"""Publishing: a release is written beside its target, counted afresh, and only then put in place."""
+"""Publishing: a release is written beside its target, counted afresh, and only then put in place.
+
+A run writes to temporaries whose names begin with one mark, `.NAME.<hex>.tmp`, and holds a lock on the
+file of that very name for as long as it lives. Runs on one target begin and end one at a time. To end
+well is to do, in this order:
+
+1. move the old private folder, if there is one, aside;
+2. put the release in place: the moment that counts, and a single rename or link;
+3. put its private folder in place; its audit holds the release's SHA-256;
+4. put the codebook, which waited in the private folder, in place.
+
+So no release ever stands beside the recipe of another. A run that is stopped in between, even by
+kill -9, is settled by the next run on the target: if the release in place is the one that the waiting
+private folder tells of, that folder goes home, otherwise the old one comes back; the rest is removed.
+Temporaries whose lock is held are those of a run that is alive, and are left alone.
+"""
 
 from __future__ import annotations
 
+import errno
+import hashlib
 import json
 import os
+import re
 import secrets
 import shutil
 from collections.abc import Iterator
@@ -14,75 +32,101 @@ from typing import Any
 
 from shoal.errors import OutputError
 
+try:
+    import fcntl
+except ImportError:  # Windows: see _abandoned
+    fcntl = None  # type: ignore[assignment]
+
+CODEBOOK = "codebook.csv"  # where the codebook waits, in the private folder
+
 
 @dataclass(frozen=True)
 class Draft:
     """A release that is not yet in place, with the private folder that goes with it."""
 
     output: Path
-    temporary: Path
-    private: Path
+    mark: Path  # what the names of all its temporaries begin with
+    ending: str
     force: bool
+    codebook: Path | None = None  # where the codebook goes, if there is one
+
+    @property
+    def temporary(self) -> Path:
+        """Where to write the release."""
+        return Path(f"{self.mark}{self.ending}")
+
+    @property
+    def private(self) -> Path:
+        """Where to write what goes to the private folder."""
+        return Path(f"{self.mark}.private")
+
+    @property
+    def spill(self) -> Path:
+        """A folder, closed to others, for what an engine must put on disk meanwhile."""
+        return Path(f"{self.mark}.spill")
 
     def commit(self, recipe: dict[str, Any], audit: dict[str, Any]) -> Path:
         """Put the release and its private folder in place, both or neither; return the recipe's path."""
         home = private_folder(self.output)
-        replaced = self.private.with_suffix(".replaced")
         try:
-            _dump(self.private / "recipe.json", recipe)
-            _dump(self.private / "audit.json", audit)
             _sync(self.temporary)
-            if self.force and home.exists():
-                home.rename(replaced)
-            self.private.rename(home)  # fails where a folder with files appeared meanwhile
-        except OSError as error:
-            if replaced.exists():
-                replaced.rename(home)
-            raise (_appeared(home) if home.exists() else _cannot(self.output, error)) from None
-        try:
-            self._place()
-        except BaseException:
-            shutil.rmtree(home, ignore_errors=True)
-            if replaced.exists():
-                replaced.rename(home)
-            raise
-        shutil.rmtree(replaced, ignore_errors=True)
-        return home / "recipe.json"
-
-    def _place(self) -> None:
-        """Rename into place; without force, never over something that appeared meanwhile."""
-        try:
-            if self.force:
-                self.temporary.replace(self.output)
-                return
-            try:
-                os.link(self.temporary, self.output)
-            except (NotImplementedError, PermissionError):  # a file system without links
-                if self.output.exists():
-                    raise FileExistsError from None
-                self.temporary.rename(self.output)
-        except FileExistsError:
-            raise _appeared(self.output) from None
+            _dump(self.private / "recipe.json", recipe)
+            _dump(self.private / "audit.json", audit | {"release_sha256": _digest(self.temporary)})
+            with _alone(self.output):
+                self._place(home)
+                _sync_folder(self.output.parent)
         except OSError as error:
             raise _cannot(self.output, error) from None
+        return home / "recipe.json"
+
+    def _place(self, home: Path) -> None:
+        """Do the four steps; what an error or an interrupt leaves undone is settled as the draft ends."""
+        if self.force:
+            if home.exists():
+                _pack(home, self.codebook)
+                home.rename(f"{self.mark}.replaced")
+            self.temporary.replace(self.output)
+        else:
+            for path in _parts(self.output, self.codebook):
+                if os.path.lexists(path):
+                    raise _appeared(path)
+            _link(self.temporary, self.output)
+        try:
+            self.private.rename(home)
+            _unpack(home, self.codebook)
+        except OSError:
+            if not self.force:  # all can still be undone
+                self.output.unlink()
+                with suppress(OSError):
+                    home.rename(self.private)  # fails where it has not left
+            raise
 
 
 @contextmanager
-def draft(output: Path, ending: str, *, force: bool) -> Iterator[Draft]:
+def draft(output: Path, ending: str, *, force: bool, codebook: Path | None = None) -> Iterator[Draft]:
     """Give a place to write to; unless it is committed, nothing remains."""
-    _check(output, force=force)
-    mark = f".{output.name}.{secrets.token_hex(6)}.tmp"
-    begun = Draft(output, output.parent / f"{mark}{ending}", output.parent / f"{mark}.private", force)
+    _check_place(output)
+    begun = Draft(output, _beside(output, f"{secrets.token_hex(6)}.tmp"), ending, force, codebook)
+    lock = None
     try:
-        begun.private.mkdir(mode=0o700)
-    except OSError as error:
-        raise _cannot(output, error) from None
-    try:
+        with _alone(output):
+            for mark in _abandoned_marks(output):
+                _settle(output, mark, codebook)
+            _check_free(output, codebook, force=force)
+            begun.private.mkdir(mode=0o700)
+            begun.spill.mkdir(mode=0o700)
+            lock = os.open(begun.mark, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+            _lock(lock)
         yield begun
+    except OSError as error:
+        if lock is not None and error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EROFS):
+            raise  # what is being read may raise it too
+        raise _cannot(output, error) from None
     finally:
-        with suppress(FileNotFoundError):
-            begun.temporary.unlink()
-        shutil.rmtree(begun.private, ignore_errors=True)
+        with suppress(OSError), _alone(output):
+            if lock is not None:
+                os.close(lock)
+            _settle(output, begun.mark, codebook)
 
 
 def private_folder(output: Path) -> Path:
@@ -90,17 +134,143 @@ def private_folder(output: Path) -> Path:
     return output.parent / f"{output.name}.private"
 
 
-def _check(output: Path, *, force: bool) -> None:
+def tells_of(private: Path, release: Path) -> bool:
+    """Tell whether a private folder is that of a release, by the digest in its audit."""
+    try:
+        audit = json.loads((private / "audit.json").read_text(encoding="utf-8"))
+        return bool(audit["release_sha256"] == _digest(release))
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+
+
+def _settle(output: Path, mark: Path, codebook: Path | None) -> None:
+    """Finish what a run had put in place, or undo it, and remove its temporaries."""
+    home, private, replaced = private_folder(output), Path(f"{mark}.private"), Path(f"{mark}.replaced")
+    try:
+        if private.exists() and not home.exists():
+            if tells_of(private, output):
+                private.rename(home)
+            elif replaced.exists():
+                replaced.rename(home)
+        _unpack(home, codebook)
+    except OSError:
+        return  # nothing may be lost: the next run tries again
+    for path in _temporaries(output):
+        if path.name.startswith(mark.name):
+            shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
+
+
+def _pack(home: Path, codebook: Path | None) -> None:
+    """Let the codebook go where its recipe goes."""
+    if codebook and codebook.exists():
+        codebook.replace(home / CODEBOOK)
+
+
+def _unpack(home: Path, codebook: Path | None) -> None:
+    if codebook and (home / CODEBOOK).exists():
+        (home / CODEBOOK).replace(codebook)
+
+
+def _temporaries(output: Path) -> list[Path]:
+    begins = re.compile(rf"\.{re.escape(output.name)}\.[0-9a-f]{{12}}\.tmp")
+    return [path for path in output.parent.iterdir() if begins.match(path.name)]
+
+
+def _abandoned_marks(output: Path) -> list[Path]:
+    length = len(_beside(output, f"{'0' * 12}.tmp").name)
+    marks = {path.with_name(path.name[:length]) for path in _temporaries(output)}
+    return [mark for mark in sorted(marks) if _abandoned(mark)]
+
+
+def _abandoned(mark: Path) -> bool:
+    """Tell whether the run that held a lock is gone; where that cannot be known, it is not."""
+    try:
+        if fcntl is None:
+            mark.unlink()  # refused while the file is open
+        else:
+            with open(mark, "rb+") as file:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+    return True
+
+
+@contextmanager
+def _alone(output: Path) -> Iterator[None]:
+    """Keep other runs on a target waiting for the moment that it takes to begin or to end."""
+    path = _beside(output, "tmp")
+    descriptor = _locked(path)
+    try:
+        yield
+    finally:
+        if descriptor is not None:
+            with suppress(OSError):
+                path.unlink()
+            os.close(descriptor)
+
+
+def _locked(path: Path) -> int | None:
+    """Wait for the lock of a file that its holders make and remove; None where none is to be had."""
+    while fcntl is not None:
+        try:
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        except OSError:  # what cannot be written here will say so itself
+            return None
+        _lock(descriptor)
+        if _is_at(descriptor, path):
+            return descriptor
+        os.close(descriptor)  # the run before has just removed it
+    return None
+
+
+def _lock(descriptor: int) -> None:
+    """Wait for a lock; a file system without locks gives none."""
+    if fcntl is not None:
+        with suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+
+
+def _is_at(descriptor: int, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.stat())
+    except FileNotFoundError:
+        return False
+
+
+def _beside(output: Path, ending: str) -> Path:
+    return output.parent / f".{output.name}.{ending}"
+
+
+def _parts(output: Path, codebook: Path | None) -> list[Path]:
+    return [output, private_folder(output), *([codebook] if codebook else [])]
+
+
+def _check_place(output: Path) -> None:
     if not output.parent.is_dir():
         message = f"The folder {str(output.parent)!r} does not exist. Create it first."
         raise OutputError(message)
     if output.is_dir():
         message = f"The output {str(output)!r} is a folder. Name a file."
         raise OutputError(message)
-    for path in (output, private_folder(output)):
+
+
+def _check_free(output: Path, codebook: Path | None, *, force: bool) -> None:
+    for path in _parts(output, codebook):
         if path.exists() and not force:
             message = f"{str(path)!r} exists. Use --force to replace it."
             raise OutputError(message)
+
+
+def _link(temporary: Path, output: Path) -> None:
+    """Put a file in place, never over another."""
+    try:
+        os.link(temporary, output)
+    except FileExistsError:
+        raise _appeared(output) from None
+    except (NotImplementedError, OSError):  # a file system without links
+        temporary.rename(output)
 
 
 def _dump(path: Path, data: dict[str, Any]) -> None:
@@ -111,9 +281,24 @@ def _dump(path: Path, data: dict[str, Any]) -> None:
         os.fsync(file.fileno())
 
 
-def _sync(path: Path) -> None:
+def _digest(path: Path) -> str:
     with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _sync(path: Path) -> None:
+    with open(path, "rb+") as file:
         os.fsync(file.fileno())
+
+
+def _sync_folder(folder: Path) -> None:
+    """Let the new names outlive a power cut, where the system can say so."""
+    with suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 def _appeared(path: Path) -> OutputError:
@@ -121,4 +306,11 @@ def _appeared(path: Path) -> OutputError:
 
 
 def _cannot(output: Path, error: OSError) -> OutputError:
-    return OutputError(f"Cannot write {str(output)!r}: {error.strerror or 'the disk refused'}.")
+    why = os.strerror(error.errno) if error.errno else "the disk refused"
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        step = "Free some space there and run again"
+    elif error.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
+        step = "Name an output in a folder that you may read and write"
+    else:
+        step = "Check the folder and run again"
+    return OutputError(f"Cannot write {output.name!r} in the folder {str(output.parent)!r}: {why}. {step}.")

@@ -1,35 +1,84 @@
-"""Recipe and audit: what the custodian keeps to apply a recoding again and to account for it."""
+"""Recipes: what the custodian keeps to apply a recoding again, and the audit of what was done."""
 
 from __future__ import annotations
 
 import hashlib
 import hmac
+import json
 import platform
 import secrets
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
-from shoal.core.builders import Csv
 from shoal.core.counts import Counts, Domain
 from shoal.core.evaluate import Problem
+from shoal.core.listed import Csv
+from shoal.core.numbers import Banded
 from shoal.core.recoding import Recoding
+from shoal.errors import PolicyError
 from shoal.policy import Policy
 from shoal.verify import Verification
+
+_FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A policy and the levels that were found for it."""
+
+    policy: Policy
+    levels: dict[str, int]
+
+    @classmethod
+    def load(cls, source: Recipe | Mapping[str, Any] | str | Path) -> Recipe:
+        """Read a recipe from its file or from the private folder that holds it."""
+        if isinstance(source, Recipe):
+            return source
+        data = source if isinstance(source, Mapping) else _read(Path(source))
+        if data.get("recipe") != _FORMAT:
+            message = f"This is no recipe that shoal {version('shoal')} reads."
+            raise PolicyError(message)
+        policy = Policy.load(data["policy"]).with_files(data["hierarchy_files"])
+        return cls(policy, dict(data["levels"]))
+
+
+def _read(path: Path) -> dict[str, Any]:
+    path = path / "recipe.json" if path.is_dir() else path
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        message = f"Cannot read the recipe {str(path)!r}: {error.strerror}."
+        raise PolicyError(message) from None
+    except ValueError:
+        message = f"The recipe {str(path)!r} is damaged: it is not JSON."
+        raise PolicyError(message) from None
+    if not isinstance(data, dict):
+        message = f"The recipe {str(path)!r} is damaged: it is not an object."
+        raise PolicyError(message)
+    return data
 
 
 def recipe_of(
     policy: Policy, problem: Problem, recoding: Recoding, domains: Mapping[str, Domain]
 ) -> dict[str, Any]:
     """Write down a recoding so that it can be applied to new data and verified without the old."""
-    listed = {name: policy.builder(name) for name in policy.roles.quasi_identifiers}
+    rules = {name: policy.builder(name) for name in policy.roles.quasi_identifiers}
+    written = policy.model_dump(mode="json", exclude_defaults=True)
+    for name, rule in rules.items():
+        if isinstance(rule, Banded):  # new data must not change the style of the labels
+            settled = rule.settled(domains[name].texts)
+            written["columns"][name]["hierarchy"]["fractions"] = settled.fractions
     key = secrets.token_hex(32)
     return {
+        "recipe": _FORMAT,
         "shoal": version("shoal"),
         "python": platform.python_version(),
-        "policy": policy.model_dump(mode="json", exclude_defaults=True),
-        "hierarchy_files": {name: b.rows for name, b in listed.items() if isinstance(b, Csv)},
+        "policy": written,
+        "hierarchy_files": {name: rule.rows for name, rule in rules.items() if isinstance(rule, Csv)},
         "levels": recoding.levels,
         "records": problem.records,
         "suppression_limit": problem.limit,

@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike
 from pyarrow import csv
 
 from shoal.core.arrays import FloatArray, IntArray
+from shoal.errors import OutputError
 
 
 class _Diagnosis(NamedTuple):
@@ -144,13 +145,22 @@ def write_csv(path: str | PathLike[str], records: int = 5000, seed: int = 7) -> 
         csv.write_csv(table, file, csv.WriteOptions(include_header=False, quoting_style="none"))
 
 
-def bundled(folder: Path) -> tuple[Path, Path]:
+def bundled(folder: Path, *, force: bool = False) -> tuple[Path, Path]:
     """Copy the bundled sample and its policy into a folder and return both paths."""
     found = []
-    for name in ("admissions.csv", "policy.yaml"):
-        target = folder / name
-        target.write_bytes((files("shoal") / "data" / name).read_bytes())
-        found.append(target)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name in ("admissions.csv", "policy.yaml"):
+            target = folder / name
+            content = (files("shoal") / "data" / name).read_bytes()
+            if not force and target.exists() and target.read_bytes() != content:
+                message = f"{str(target)!r} exists. Use --force to replace it."
+                raise OutputError(message)
+            target.write_bytes(content)
+            found.append(target)
+    except OSError as error:
+        message = f"Cannot write to the folder {str(folder)!r}: {error.strerror}."
+        raise OutputError(message) from None
     return found[0], found[1]
 
 

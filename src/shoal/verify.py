@@ -50,22 +50,24 @@ def verify(release: Any, policy: Any, *, engine: str | Engine = "duckdb") -> Ver
     table = engine.open(release)
     columns = engine.columns(table)
     roles = policy.roles
-    unknown = [name for name in columns if name not in roles.roles]
+    quasi = [shown for name in roles.quasi_identifiers for shown in policy.released(name)]
+    known = {*roles.roles, *quasi} - (set(roles.quasi_identifiers) - set(quasi))
+    unknown = [name for name in columns if name not in known]
     if unknown:
         message = f"The release has columns that the policy does not name: {', '.join(map(repr, unknown))}."
         raise PolicyError(message)
-    absent = [name for name in (*roles.quasi_identifiers, *policy.sensitive_needed) if name not in columns]
+    absent = [name for name in (*quasi, *policy.sensitive_needed) if name not in columns]
     if absent:
         message = f"The release lacks columns of the policy: {', '.join(map(repr, absent))}."
         raise PolicyError(message)
     left = [name for name in roles.identifiers if name in columns]
     reasons = [f"identifier {name!r} is in the release" for name in left]
-    counts, domains = engine.count(table, roles.quasi_identifiers, policy.sensitive_needed)
+    counts, domains = engine.count(table, quasi, policy.sensitive_needed)
     if not len(counts):
         message = "The release has no rows."
         raise DataError(message)
     classes = Classes(counts)
-    return _judge(policy, classes, _blank(policy, classes, domains), reasons)
+    return _judge(policy, classes, _blank(policy, classes, quasi, domains), reasons)
 
 
 def _judge(policy: Policy, classes: Classes, blank: BoolArray, reasons: list[str]) -> Verification:
@@ -94,12 +96,12 @@ def _judge(policy: Policy, classes: Classes, blank: BoolArray, reasons: list[str
     )
 
 
-def _blank(policy: Policy, classes: Classes, domains: dict[str, Domain]) -> BoolArray:
+def _blank(policy: Policy, classes: Classes, quasi: list[str], domains: dict[str, Domain]) -> BoolArray:
     """Mark the class of masked records: every quasi-identifier and every sensitive value is null."""
     if policy.suppressed != "mask":
         return classes.nothing()
     blank = np.ones(len(classes), np.bool_)
-    for column, name in enumerate(policy.roles.quasi_identifiers):
+    for column, name in enumerate(quasi):
         null = np.array([text is None for text in domains[name].texts])
         blank &= null[classes.counts.codes(column)]
     for name, entries in classes.counts.sensitive.items():

@@ -45,4 +45,3 @@ def test_what_is_promised_is_true(name: str, case: Case) -> None:
         assert math.isclose(found.loss, expected, rel_tol=1e-9, abs_tol=1e-9)
     assert 0 < found.work.nodes_evaluated <= problem.lattice.size
     assert found.work.nodes_evaluated + found.work.nodes_tagged <= problem.lattice.size
-    assert found.work.node_score >= found.work.rows_scanned

@@ -31,6 +31,7 @@ class Batch:
     short: IntArray  # (nodes,): records in classes below the size asked for
     classes: IntArray  # (nodes,)
     rows_scanned: int
+    cost: int  # columns generalized times combinations read
 
 
 class BatchCounter:
@@ -66,21 +67,21 @@ class BatchCounter:
         sort = np.lexsort(turned.T[::-1])
         parts = self._parts(turned[sort])
         found = self._pool.map(self._walk, parts, [least_size] * len(parts))
-        shorts, classes, rows = zip(*found, strict=True)
+        shorts, classes, rows, costs = zip(*found, strict=True)
         back = np.argsort(sort)
-        return Batch(np.concatenate(shorts)[back], np.concatenate(classes)[back], sum(rows))
+        return Batch(np.concatenate(shorts)[back], np.concatenate(classes)[back], sum(rows), sum(costs))
 
     @staticmethod
     def _parts(nodes: IntArray) -> list[IntArray]:
         parts = min(_MOST_PARTS, max(_FEWEST_PARTS, len(nodes) // _NODES_PER_PART))
         return [part for part in np.array_split(nodes, parts) if len(part)]
 
-    def _walk(self, nodes: IntArray, least_size: int) -> tuple[IntArray, IntArray, int]:
+    def _walk(self, nodes: IntArray, least_size: int) -> tuple[IntArray, IntArray, int, int]:
         from shoal.core import kernels
 
         space = self._spaces.get()
         try:
-            found: tuple[IntArray, IntArray, int] = kernels.count_nodes(
+            found: tuple[IntArray, IntArray, int, int] = kernels.count_nodes(
                 self.base.keys[0], self.base.sizes, nodes, *self.tables, least_size, *space
             )
         finally:

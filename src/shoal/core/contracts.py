@@ -150,6 +150,9 @@ class Engine(ABC):
     def write(self, table: Any, path: Path) -> None:
         """Write a table to a path, in the format that its ending names."""
 
+    def spill(self, folder: Path) -> None:  # noqa: B027 - an engine may have no use for it
+        """Be told of a folder, closed to others, for what does not fit in memory."""
+
     @abstractmethod
     def materialize(self, table: Any, like: Any) -> Any:
         """Return a table of the same kind as the one that came in."""

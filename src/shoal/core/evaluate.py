@@ -24,7 +24,8 @@ from shoal.errors import OutOfTime
 
 Progress = Callable[[str, int, int | None], None]  # phase, done, of how many
 
-LARGEST_HELD = 20_000_000  # nodes; a larger lattice is walked without arrays
+LARGEST_HELD = 2_000_000  # nodes; a larger lattice is walked without arrays
+_SLICE = 4096  # nodes counted between two looks at the clock
 _EQUAL = 1e-12  # losses this close, relatively, are a tie
 
 
@@ -166,6 +167,15 @@ def best(evaluations: Iterable[Evaluation]) -> Evaluation | None:
     return found
 
 
+@dataclass(frozen=True)
+class _BatchWork:
+    """What counting all nodes at once cost."""
+
+    nodes: int = 0
+    rows: int = 0
+    score: float = 0.0
+
+
 class Evaluator:
     """Judges nodes, each once, and keeps the books."""
 
@@ -180,9 +190,8 @@ class Evaluator:
         self._progress = progress
         self._told = 0.0
         self._score = 0.0
-        self._subset_evaluations = 0
-        self._batch_rows = 0
-        self._batch_nodes = 0
+        self._nodes = 0
+        self._batch: _BatchWork | None = None
         self.nodes_accepted = 0
 
     @cached_property
@@ -209,7 +218,7 @@ class Evaluator:
     @property
     def nodes_evaluated(self) -> int:
         """The number of nodes judged so far."""
-        return max(len(self._known), self._batch_nodes)
+        return self._batch.nodes if self._batch else self._nodes
 
     def __call__(self, node: Node) -> Evaluation:
         """Judge a node."""
@@ -217,10 +226,12 @@ class Evaluator:
         if known is None:
             self._check_time()
             known = self._note(self._judge(node))
+            self._nodes += 1
         return known
 
     def _note(self, evaluation: Evaluation) -> Evaluation:
-        self._known[evaluation.node] = evaluation
+        if self.problem.lattice.size <= LARGEST_HELD:
+            self._known[evaluation.node] = evaluation
         size = evaluation.classes
         self._score += size * math.log2(size) if size else 0.0
         if evaluation.acceptable:
@@ -251,15 +262,21 @@ class Evaluator:
         problem = self.problem
         if self._batches is None or problem.lattice.size > LARGEST_HELD:
             return None
-        self._check_time()
         shape = problem.lattice.shape
-        indices = np.stack(np.unravel_index(np.arange(problem.lattice.size), shape), axis=1)
-        found = self._batches.count(indices, problem.least_size)
-        self._batch_rows += found.rows_scanned
-        self._batch_nodes = problem.lattice.size
-        self._score += float((found.classes * np.log2(found.classes)).sum())
-        accepted = (found.short <= problem.limit) & (found.short < problem.records)
-        return accepted.reshape(shape)
+        turned = [shape[axis] for axis in self.walk]
+        accepted = np.zeros(shape, np.bool_)
+        work = _BatchWork()
+        for start in range(0, problem.lattice.size, _SLICE):
+            self._check_time(done=start)
+            numbers = np.arange(start, min(start + _SLICE, problem.lattice.size))
+            indices = np.empty((len(numbers), len(shape)), np.int64)
+            indices[:, self.walk] = np.stack(np.unravel_index(numbers, turned), axis=1)
+            found = self._batches.count(indices, problem.least_size)
+            accepted[tuple(indices.T)] = (found.short <= problem.limit) & (found.short < problem.records)
+            score = found.cost + float((found.classes * np.log2(found.classes)).sum())
+            work = _BatchWork(work.nodes + len(numbers), work.rows + found.rows_scanned, work.score + score)
+        self._batch = work
+        return accepted
 
     def _losses(self, node: Node, classes: Classes, mask: BoolArray, acceptable: bool) -> tuple[float, float]:
         problem = self.problem
@@ -277,13 +294,13 @@ class Evaluator:
         """Return the classes at a node, without judging them."""
         return Classes(self._hubs.counts(node))
 
-    def _check_time(self) -> None:
+    def _check_time(self, done: int | None = None) -> None:
         now = time.monotonic()
         if now > self._until:
             raise OutOfTime
         if self._progress and now - self._told > 0.05:
             self._told = now
-            self._progress("search", len(self._known), self.problem.lattice.size)
+            self._progress("search", self._nodes if done is None else done, self.problem.lattice.size)
 
     def finish(
         self,
@@ -295,13 +312,13 @@ class Evaluator:
         compared: int = 0,
     ) -> Evaluation:
         """Return the chosen evaluation with what was proven and what it cost."""
-        rows = self._hubs.rows_scanned + self._batch_rows
+        hubs, batch = self._hubs, self._batch
         work = Work(
             nodes_evaluated=self.nodes_evaluated,
             nodes_tagged=tagged,
             nodes_compared=compared,
-            subset_evaluations=self._subset_evaluations,
-            rows_scanned=rows,
-            node_score=rows + self._score,
+            subset_evaluations=len(hubs.order),  # each column alone at its top, to order them
+            rows_scanned=hubs.rows_scanned + (batch.rows if batch else 0),
+            node_score=batch.score if batch else hubs.cost + self._score,
         )
         return replace(chosen, proven=proven, candidates=tuple(candidates), work=work)

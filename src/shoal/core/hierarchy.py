@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import cached_property
 
 import numpy as np
 
 from shoal.core.arrays import IntArray
 from shoal.errors import HierarchyError
+
+Bounds = tuple[Decimal | None, Decimal | None]  # the least and the greatest number of a group
 
 TOP = "*"
 MISSING = "missing"
@@ -28,6 +31,7 @@ class Hierarchy:
     labels: tuple[tuple[str, ...], ...]  # label of each group, per level
     leaves: tuple[IntArray, ...]  # how many values each group covers, per level
     size: int  # how many values the column covers: those listed, else those of the data
+    bounds: tuple[tuple[Bounds, ...], ...] | None = None  # of each group of numbers, per level
 
     @property
     def height(self) -> int:

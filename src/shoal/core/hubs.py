@@ -25,8 +25,9 @@ class Hubs:
         """Begin with the counts as they are (every column at level 0)."""
         self.base = counts
         self.hierarchies = tuple(hierarchies)
-        self.order = self._shrinking_first()
         self.rows_scanned = 0
+        self.cost = 0  # columns generalized times combinations read, for nodes
+        self.order = self._shrinking_first()
         self._room = budget // 8  # numbers held
         self._held: OrderedDict[Node, Counts] = OrderedDict()
         self._bottom = (0,) * len(self.order)
@@ -37,6 +38,7 @@ class Hubs:
         remaining = []
         for column, hierarchy in enumerate(self.hierarchies):
             top = self.base.roll_up({column: hierarchy.groups(hierarchy.height)})
+            self.rows_scanned += len(self.base)
             remaining.append((len(top), column))
         return tuple(column for _, column in sorted(remaining))
 
@@ -60,6 +62,7 @@ class Hubs:
 
     def _rolled(self, counts: Counts, groups: dict[int, IntArray], node: Node) -> Counts:
         self.rows_scanned += len(counts)
+        self.cost += len(counts) * len(groups)
         rolled = counts.roll_up(groups)
         self._hold(node, rolled)
         return rolled

@@ -93,8 +93,8 @@ def count_nodes(
     held_keys: IntArray,  # (2 * axes + 2, rows): working space
     held_counts: IntArray,  # (2 * axes + 1, rows)
     slots: IntArray,  # the table that groups
-) -> tuple[IntArray, IntArray, int]:
-    """Count nodes as a prefix tree; return per node the records in classes below a size, and the classes."""
+) -> tuple[IntArray, IntArray, int, int]:
+    """Count nodes as a prefix tree: records in small classes and classes of each; rows read; its cost."""
     axes = nodes.shape[1]
     rows = keys.shape[0]
     # Depth d holds the counts with the first d axes at their present levels; each depth has two
@@ -108,6 +108,7 @@ def count_nodes(
     classes = np.empty(nodes.shape[0], np.int64)
     nobody = np.empty(0, np.int64)
     scanned = 0
+    cost = 0
     for node in range(nodes.shape[0]):
         first = 0
         while first < axes and at[first] == nodes[node, first]:
@@ -128,6 +129,7 @@ def count_nodes(
                     if fields[field, 0] == axis:
                         groups = maps[starts[field, at[axis], level] :]
                         _rewrite(rewritten, fields[field, 1], fields[field, 2], groups)
+                        cost += read
                 size = _table_size(read)
                 length[axis + 1] = _group(
                     rewritten,
@@ -147,7 +149,7 @@ def count_nodes(
                 total += leaf[row]
         short[node] = total
         classes[node] = length[axes]
-    return short, classes, scanned
+    return short, classes, scanned, cost
 
 
 @njit(cache=True, nogil=True)

@@ -1,24 +1,52 @@
-"""Compiling the kernels once for this machine, and knowing whether that was done."""
+"""Compiling the kernels once for a machine, and knowing whether that was done."""
 
 from __future__ import annotations
 
-import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from shoal.core.arrays import IntArray
 
-def compiled() -> bool:
-    """Tell whether compiled kernels are in numba's cache on disk."""
+
+def to_compile(*, words: int, everything: bool) -> list[Callable[[], object]]:
+    """Return what compiles the kernels that keys of so many words need and numba's cache does not hold."""
     from shoal.core import kernels
 
-    cache = kernels.roll_up_word._cache
-    index = os.path.join(cache._cache_path, cache._cache_file._index_name)
-    return os.path.exists(index)
+    needed: list[tuple[Any, Callable[[], object]]] = [(kernels.roll_up_word, _roll_up_word)]
+    if words > 1:
+        needed.append((kernels.roll_up_words, _roll_up_words))
+    elif everything:
+        needed.append((kernels.count_nodes, _count_nodes))
+    return [compile_one for kernel, compile_one in needed if not _compiled(kernel)]
 
 
-def warm() -> None:
-    """Compile what the ordinary search uses."""
+def _compiled(kernel: Any) -> bool:
+    cache = kernel._cache
+    return Path(cache._cache_path, cache._cache_file._index_name).exists()
+
+
+def _zeros(*shape: int) -> IntArray:
+    return np.zeros(shape, np.int64)
+
+
+def _roll_up_word() -> object:
     from shoal.core import kernels
 
-    some = np.zeros(1, np.int64)
-    kernels.roll_up_word(some, some, np.zeros((1, 4), np.int64), some, np.empty(0, np.int64))
+    return kernels.roll_up_word(_zeros(1), _zeros(1), _zeros(1, 4), _zeros(1), _zeros(0))
+
+
+def _roll_up_words() -> object:
+    from shoal.core import kernels
+
+    return kernels.roll_up_words(_zeros(2, 1), _zeros(1), _zeros(1, 4), _zeros(1), _zeros(0))
+
+
+def _count_nodes() -> object:
+    from shoal.core import kernels
+
+    tables = (_zeros(1, 3), _zeros(1, 1, 1), _zeros(1))
+    space = (_zeros(4, 1), _zeros(3, 1), np.zeros(16, np.int32))
+    return kernels.count_nodes(_zeros(1), _zeros(1), _zeros(1, 1), *tables, 1, *space)

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import csv
+import errno
 import gzip
+import io
 import re
+import shutil
+import tempfile
+import weakref
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -24,6 +29,7 @@ from shoal.core.contracts import Engine
 from shoal.core.counts import Counts, Domain
 from shoal.core.recoding import Recoding
 from shoal.engines import relations
+from shoal.engines.foreign import READERS, read_foreign
 from shoal.errors import DataError, OutputError, PolicyError
 
 
@@ -44,11 +50,18 @@ class DuckDb(Engine):
     @cached_property
     def connection(self) -> Any:
         """The connection that all tables of this engine live in."""
-        connection = ibis.duckdb.connect()
+        # What does not fit in memory spills to a folder that is ours alone and goes with the connection.
+        spill = tempfile.mkdtemp(prefix="shoal-")
+        connection = ibis.duckdb.connect(temp_directory=spill)
+        weakref.finalize(connection, shutil.rmtree, spill, ignore_errors=True)
         if self.memory_limit:
-            with _told():
-                connection.raw_sql(f"SET memory_limit = '{re.sub(r'[^0-9A-Za-z.%]', '', self.memory_limit)}'")
+            connection.raw_sql(f"SET memory_limit = '{self.memory_limit}'")
         return connection
+
+    def spill(self, folder: Path) -> None:
+        """Let what does not fit in memory go to a folder, unless some has already gone elsewhere."""
+        with suppress(duckdb.NotImplementedException):
+            self.connection.con.execute("SET temp_directory = ?", [str(folder)])
 
     @cached_property
     def _paths(self) -> dict[str, Path]:
@@ -71,7 +84,7 @@ class DuckDb(Engine):
         self, table: Table, columns: Sequence[str], sensitive: Sequence[str] = ()
     ) -> tuple[Counts, dict[str, Domain]]:
         """Count combinations inside the database."""
-        with _told(self._paths.get(table.get_name())):
+        with _told(self._paths.get(getattr(table.op(), "name", ""))):
             return relations.count(table, columns, sensitive)
 
     def recode(
@@ -100,6 +113,8 @@ class DuckDb(Engine):
                     options = {"compression": "gzip"} if kind.endswith(".gz") else {}
                     self.connection.to_csv(table, path, header=True, delimiter=delimiter, **options)
         except OSError as error:
+            if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS):
+                raise  # the draft says where, and what to do
             message = f"Cannot write {str(path)!r}: {error.strerror}."
             raise OutputError(message) from None
 
@@ -124,17 +139,17 @@ class DuckDb(Engine):
         self.connection.con.register(name, table)
         return self.connection.table(name)
 
-    def format_of(self, path: Path) -> str:
-        """Return the ending that tells a file's format."""
-        name = path.name.lower()
-        for ending in sorted(self.formats, key=len, reverse=True):
-            if name.endswith(ending):
+    def format_of(self, path: Path, *, reading: bool = False) -> str:
+        """Return the ending that tells a file's format; some can be read but not written."""
+        known = (*self.formats, *READERS) if reading else self.formats
+        for ending in sorted(known, key=len, reverse=True):
+            if path.name.lower().endswith(ending):
                 return ending
-        message = f"Unknown format of {path.name!r}. Use one of {', '.join(self.formats)}."
+        message = f"Unknown format of {path.name!r}. Use one of {', '.join(known)}."
         raise DataError(message)
 
     def _read(self, path: Path) -> Table:
-        kind = self.format_of(path)
+        kind = self.format_of(path, reading=True)
         if not path.exists():
             message = f"No such file: {str(path)!r}."
             raise DataError(message)
@@ -147,6 +162,8 @@ class DuckDb(Engine):
         with _told(path):
             if kind in (".arrow", ".feather"):
                 return self._registered(_checked(pyarrow.feather.read_table(str(path))))
+            if kind in READERS:
+                return self._registered(_checked(read_foreign(path, kind)))
             if kind == ".parquet":
                 _check_names(pyarrow.parquet.read_schema(str(path)).names)
                 table = self.connection.read_parquet(str(path))
@@ -163,9 +180,12 @@ class DuckDb(Engine):
         """
         opener = gzip.open if kind.endswith(".gz") else open
         with opener(path, "rt", encoding="utf-8-sig", newline="") as file:
-            line = file.readline()
-        delimiter = "\t" if kind == ".tsv" else max(",;\t|", key=_outside_quotes(line).count)
-        names = next(csv.reader([line], delimiter=delimiter), [])
+            header = file.readline()
+            while header.count('"') % 2 and (more := file.readline()):  # a name may hold line breaks
+                header += more
+        outside = re.sub(r'"[^"]*"', "", header)
+        delimiter = "\t" if kind == ".tsv" else max(",;\t|", key=outside.count)
+        names = next(csv.reader(io.StringIO(header, newline=""), delimiter=delimiter), [])
         _check_names(names)
         return self.connection.read_csv(
             str(path),
@@ -179,13 +199,9 @@ class DuckDb(Engine):
         )
 
 
-def _outside_quotes(line: str) -> str:
-    return re.sub(r'"[^"]*"', "", line)
-
-
 def _check_names(names: Sequence[str]) -> None:
     """Refuse names that the database would rename or confuse."""
-    seen: dict[str, str] = {}
+    seen: dict[str, int] = {}
     for place, name in enumerate(names, 1):
         if not name:
             message = f"Column {place} has no name. Give every column one."
@@ -193,18 +209,24 @@ def _check_names(names: Sequence[str]) -> None:
         if name.startswith(relations.OWN):
             message = f"Column {name!r}: names that begin with {relations.OWN!r} are shoal's own. Rename it."
             raise DataError(message)
-        if name.lower() in seen:
-            other = seen[name.lower()]
-            same = "the same name" if other == name else "names that differ only in case"
-            message = f"Two columns have {same}: {other!r} and {name!r}. Rename one."
+        other = seen.setdefault(name.lower(), place)
+        if other != place:
+            same = "the same name" if names[other - 1] == name else "names that differ only in case"
+            # A line with numbers is a record, not a header: it is not shown.
+            shown = (
+                "" if any(re.search(r"\d{2}", n) for n in names) else f": {names[other - 1]!r} and {name!r}"
+            )
+            message = f"Columns {other} and {place} have {same}{shown}. Rename one."
             raise DataError(message)
-        seen[name.lower()] = name
 
 
 def _checked(table: pa.Table) -> pa.Table:
-    """Refuse ambiguous names; a column of nothing but nulls is text."""
+    """Refuse ambiguous names; a column of nothing but nulls is text, and half floats are floats."""
     _check_names(table.column_names)
-    kinds = [pa.string() if pa.types.is_null(field.type) else field.type for field in table.schema]
+    kinds = []
+    for field in table.schema:
+        kind = pa.string() if pa.types.is_null(field.type) else field.type
+        kinds.append(pa.float32() if pa.types.is_float16(kind) else kind)
     return table.cast(pa.schema(zip(table.column_names, kinds, strict=True)))
 
 
@@ -215,12 +237,22 @@ def _arrow(source: Any) -> pa.Table:
         return _checked(source)
     if kind == "pandas":
         _check_names([str(name) for name in source.columns])
-        return _checked(pa.Table.from_pandas(source, preserve_index=False))
+        columns = [_pandas_column(source.iloc[:, place]) for place in range(source.shape[1])]
+        return _checked(pa.Table.from_arrays(columns, names=[str(name) for name in source.columns]))
     if kind == "polars":
-        return _checked(source.to_arrow())
+        return _checked((source.collect() if hasattr(source, "collect") else source).to_arrow())
     what = type(source).__name__
     message = f"Cannot read a table from {what}. Give a path, or a pandas, polars or pyarrow table."
     raise DataError(message)
+
+
+def _pandas_column(series: Any) -> pa.Array:
+    """Turn a column into arrow; a mixture of types becomes text."""
+    try:
+        found = pa.array(series, from_pandas=True)
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        found = pa.array(series.astype("string"), from_pandas=True)
+    return found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
 
 
 @contextmanager
@@ -234,12 +266,19 @@ def _told(path: Path | None = None) -> Iterator[None]:
     except UnicodeDecodeError:
         message = f"{str(path)!r} is not UTF-8 text. Convert it first."
         raise DataError(message) from None
+    except RuntimeError as error:
+        if str(error) != "Query interrupted":
+            raise
+        raise KeyboardInterrupt from None  # the database's word for a signal
     except (duckdb.OutOfMemoryException, MemoryError):
         message = "The database ran out of memory. Raise --memory-limit or free disk space."
         raise DataError(message) from None
     except duckdb.IOException as error:
-        if "space" in str(error).lower():
-            message = "No space is left on the disk."
+        if "no space left" in str(error).lower() or "quota" in str(error).lower():
+            # The database names the file that it could not write.
+            named = re.search(r'file \\?"([^"\\]+)', str(error))
+            where = f"in the folder {str(Path(named[1]).parent)!r}" if named else "on the disk"
+            message = f"No space is left {where}. Free some space there and run again."
             raise OutputError(message) from None
         what = repr(str(path)) if path else "a file"
         message = f"The database could not read or write {what}."
@@ -249,5 +288,6 @@ def _told(path: Path | None = None) -> Iterator[None]:
         where = f" at line {line.group(1)}" if line else ""
         what = "is not UTF-8 text" if "utf" in str(error).lower() else "cannot be read"
         name = repr(str(path)) if path else "The table"
-        message = f"{name} {what}{where} ({type(error).__name__}). Check its delimiter, quotes and encoding."
+        check = "Check its delimiter, quotes, line ends and encoding."
+        message = f"{name} {what}{where} ({type(error).__name__}). {check}"
         raise DataError(message) from None

@@ -1,0 +1,113 @@
+"""What every hierarchy builder does: bind a rule, made without seeing the data, to a column's values.
+
+A rule gives each value its labels from level 1 up. Binding adds level 0 (the value as it is), the top
+group, nulls, and the codes that mean "unknown"; both of these join the others only at the top.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from typing import ClassVar
+
+from shoal.core.counts import Domain
+from shoal.core.hierarchy import MISSING, TOP, Hierarchy, nest
+from shoal.errors import HierarchyError
+
+Labels = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Builder(ABC):
+    """A rule that gives each value its labels."""
+
+    top: bool = True  # end in one group of all values
+    unknown: tuple[str, ...] = ()  # codes such as 99 or U that join the others only at the top
+
+    keyword: ClassVar[str]
+
+    @abstractmethod
+    def labels(self, texts: Sequence[str]) -> list[Labels | None]:
+        """Give each text its labels from level 1 up, or None where the rule does not cover it."""
+
+    def listed(self) -> Mapping[str, Labels]:
+        """Return the values the rule lists, with their labels; empty for a rule about any value."""
+        return {}
+
+    def depth(self) -> int:
+        """Return how many levels the rule has between the value and the top."""
+        return len(next(iter(self.listed().values()), ()))
+
+    def bind(self, domain: Domain) -> Hierarchy:
+        """Apply the rule to a column's distinct values."""
+        known = [text for text in domain.texts if text is not None and text not in self.unknown]
+        found = dict(zip(known, self.labels(known), strict=True))
+        uncovered = [text for text, labels in found.items() if labels is None]
+        if uncovered:
+            raise self._uncovered(domain.name, uncovered)
+        given = {text: labels for text, labels in found.items() if labels is not None}
+        listed = self.listed()
+        depth = self.depth()
+        top = self._top(listed, given)
+        apart = [
+            MISSING if t is None else t for t in domain.texts if t not in given and (t or "" not in listed)
+        ]
+        taken = {label for labels in (*listed.values(), *given.values()) for label in labels} - {top}
+        clash = [text for text in apart if depth and (text in taken or apart.count(text) > 1)]
+        if clash:
+            message = f"Hierarchy of {domain.name!r}: an unknown code or null and a group share a label."
+            raise HierarchyError(message, clash)
+        rows = []
+        for text in domain.texts:
+            if text is not None and text in given:
+                middle = given[text]
+            elif text is None and "" in listed:
+                middle = listed[""]
+            else:
+                middle = (MISSING if text is None else text,) * depth
+                if top is not None:
+                    middle = (*middle[:-1], top)
+            rows.append((MISSING if text is None else text, *middle, *((TOP,) if self.top else ())))
+        present = set(domain.texts)
+        others = [(text, *labels) for text, labels in listed.items() if text and text not in present]
+        if self.top:
+            others = [(*row, TOP) for row in others]
+        return nest(domain.name, rows, others)
+
+    def _top(self, listed: Mapping[str, Labels], given: Mapping[str, Labels]) -> str | None:
+        """Return the label all values share at the rule's own last level, where there is one."""
+        if self.top:
+            return None
+        last = {labels[-1] for labels in (listed or given).values() if labels}
+        # Of a rule that lists no values, the data may happen to show one group only.
+        return last.pop() if len(last) == 1 and (listed or last == {TOP}) else None
+
+    def _uncovered(self, name: str, values: Sequence[str]) -> HierarchyError:
+        are = "value is" if len(values) == 1 else "values are"
+        message = f"Hierarchy of {name!r} ({self.keyword}): {len(values)} {are} {self._miss()}"
+        return HierarchyError(message, values)
+
+    def _miss(self) -> str:
+        return "not covered. Add them, or name codes under 'unknown'. --reveal lists them."
+
+    def covers(self, label: str) -> str:
+        """Say in words which values a label above level 0 stands for."""
+        return "every value" if label == TOP else "the value itself"
+
+
+def number_of(text: str) -> Decimal | None:
+    """Read a finite number, or return None."""
+    try:
+        number = Decimal(text.strip())
+    except InvalidOperation:
+        return None
+    # Longer numbers are identifiers, and beyond exact decimal arithmetic.
+    return number if number.is_finite() and abs(number) < 10**20 else None
+
+
+def not_nested(name: str, level: int, reason: str) -> HierarchyError:
+    """Say which level of a rule splits a group of the level below, and why."""
+    message = f"Hierarchy of {name!r}: level {level} splits a group of level {level - 1}. {reason}"
+    return HierarchyError(message)

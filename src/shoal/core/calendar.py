@@ -1,0 +1,150 @@
+"""Builders for dates and for times of the day."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from itertools import pairwise
+from typing import ClassVar
+
+from shoal.core.builder import Builder, Labels, not_nested, number_of
+from shoal.core.counts import Domain
+from shoal.core.hierarchy import TOP, Hierarchy
+from shoal.errors import HierarchyError, UnknownName
+
+# Every unit is made of whole units before it.
+DATE_UNITS: dict[str, Callable[[date], str]] = {
+    "day": lambda day: day.isoformat(),
+    "week_of_month": lambda day: f"{day:%Y-%m} week {(day.day - 1) // 7 + 1}",
+    "month": lambda day: f"{day:%Y-%m}",
+    "quarter": lambda day: f"{day:%Y}-Q{(day.month - 1) // 3 + 1}",
+    "half_year": lambda day: f"{day:%Y}-H{(day.month - 1) // 6 + 1}",
+    "year": lambda day: f"{day:%Y}",
+    "decade": lambda day: f"{day.year // 10 * 10}s",
+}
+TIME_UNITS: dict[str, Callable[[int], str]] = {
+    "minute": lambda minute: _clock(minute),
+    "quarter_hour": lambda minute: _span(minute, 15),
+    "half_hour": lambda minute: _span(minute, 30),
+    "hour": lambda minute: _span(minute, 60),
+    "part_of_day": lambda minute: ("night", "morning", "afternoon", "evening")[minute // 360],
+    "half_day": lambda minute: ("before noon", "after noon")[minute // 720],
+}
+_PROBE = date(2001, 11, 23)
+_ACROSS = {"week": "A week can lie in two months; use week_of_month."}
+
+
+@dataclass(frozen=True)
+class Dates(Builder):
+    """Dates by calendar units, from finer to coarser."""
+
+    dates: tuple[str, ...] = ()
+    format: str | None = None  # as strptime reads it, such as %d.%m.%Y; None: ISO dates, with or without time
+
+    keyword: ClassVar[str] = "dates"
+
+    def depth(self) -> int:
+        """Return the number of units."""
+        return len(self.dates)
+
+    def labels(self, texts: Sequence[str]) -> list[Labels | None]:
+        """Give each date its units."""
+        days = [self._day(text) for text in texts]
+        return [None if day is None else tuple(DATE_UNITS[unit](day) for unit in self.dates) for day in days]
+
+    def _day(self, text: str) -> date | None:
+        try:
+            if self.format:
+                return datetime.strptime(text.strip(), self.format).date()
+            return datetime.fromisoformat(text.strip()).date()
+        except ValueError:
+            return None
+
+    def bind(self, domain: Domain) -> Hierarchy:
+        """Check that the units nest, then apply them."""
+        _check_units(domain.name, self.dates, DATE_UNITS)
+        # A format that leaves something out reads as of 1900, January, the 1st.
+        read = self._day(_PROBE.strftime(self.format)) if self.format else _PROBE
+        for unit in self.dates:
+            if read is None or DATE_UNITS[unit](read) != DATE_UNITS[unit](_PROBE):
+                message = (
+                    f"Hierarchy of {domain.name!r}: the format {self.format!r} does not tell the {unit}."
+                )
+                raise HierarchyError(message)
+        return super().bind(domain)
+
+    def covers(self, label: str) -> str:
+        """Say that it is a span of days."""
+        return super().covers(label) if label == TOP else f"days in {label}"
+
+    def _miss(self) -> str:
+        how = f"dates as {self.format}" if self.format else "ISO dates such as 2025-01-31; give 'format'"
+        return f"not {how}. Name codes under 'unknown'. --reveal lists them."
+
+
+@dataclass(frozen=True)
+class Times(Builder):
+    """Times of the day (14:05, or minutes since midnight) by hours and parts of the day."""
+
+    times: tuple[str, ...] = ()
+
+    keyword: ClassVar[str] = "times"
+
+    def depth(self) -> int:
+        """Return the number of units."""
+        return len(self.times)
+
+    def labels(self, texts: Sequence[str]) -> list[Labels | None]:
+        """Give each time its units."""
+        minutes = [minute_of(text) for text in texts]
+        return [None if m is None else tuple(TIME_UNITS[unit](m) for unit in self.times) for m in minutes]
+
+    def bind(self, domain: Domain) -> Hierarchy:
+        """Check that the units nest, then apply them."""
+        _check_units(domain.name, self.times, TIME_UNITS)
+        return super().bind(domain)
+
+    def covers(self, label: str) -> str:
+        """Say that it is a span of the day."""
+        return super().covers(label) if label == TOP else f"times in {label}"
+
+    def _miss(self) -> str:
+        how = "not a time such as 14:05, nor minutes from 0 to 1439"
+        return f"{how}. Name codes under 'unknown'. --reveal lists them."
+
+
+def _check_units(name: str, units: Sequence[str], known: dict[str, Callable[..., str]]) -> None:
+    order = list(known)
+    for unit in units:
+        if unit in _ACROSS and known is DATE_UNITS:
+            message = f"Hierarchy of {name!r}: {unit!r} does not nest. {_ACROSS[unit]}"
+            raise HierarchyError(message)
+        if unit not in known:
+            raise UnknownName(unit, f"unit for column {name!r}:", known)
+    for level, (low, high) in enumerate(pairwise(units), 2):
+        if order.index(high) <= order.index(low):
+            raise not_nested(name, level, f"A {high} is not made of whole {low}s; name finer units first.")
+
+
+def minute_of(text: str) -> int | None:
+    """Read a time of the day, or minutes since midnight, as minutes; or return None."""
+    number = number_of(text)
+    if number is not None:
+        return int(number) if number == number.to_integral_value() and 0 <= number < 1440 else None
+    for style in ("%H:%M", "%H:%M:%S", "%H:%M:%S.%f"):
+        try:
+            found = datetime.strptime(text.strip(), style)
+        except ValueError:
+            continue
+        return found.hour * 60 + found.minute
+    return None
+
+
+def _clock(minute: int) -> str:
+    return f"{minute // 60:02}:{minute % 60:02}"
+
+
+def _span(minute: int, width: int) -> str:
+    first = minute // width * width
+    return f"{_clock(first)}-{_clock(first + width - 1)}"

@@ -1,0 +1,155 @@
+"""Builders that list every value: a tree, an order, a CSV file."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+from shoal.core.builder import Builder, Labels, not_nested
+from shoal.core.counts import Domain
+from shoal.core.hierarchy import Hierarchy
+from shoal.errors import HierarchyError
+
+
+@dataclass(frozen=True)
+class Listed(Builder):
+    """A rule that lists its values."""
+
+    def labels(self, texts: Sequence[str]) -> list[Labels | None]:
+        """Look each text up among the values listed."""
+        listed = self.listed()
+        return [listed.get(text) for text in texts]
+
+    def covers(self, label: str) -> str:
+        """Name the values listed under a label."""
+        values = [value for value, labels in self.listed().items() if label in labels]
+        return "; ".join(values) if values else super().covers(label)
+
+
+@dataclass(frozen=True)
+class Tree(Listed):
+    """A tree written out: groups as keys, values as lists; a short branch climbs later."""
+
+    tree: Any = None
+
+    keyword: ClassVar[str] = "tree"
+
+    def listed(self) -> Mapping[str, Labels]:
+        """Return every leaf with the groups above it."""
+        paths = dict(_paths(self.tree, ()))  # bind refuses a leaf that stands twice
+        depth = max((len(path) for path in paths.values()), default=0)
+        return {leaf: (leaf,) * (depth - len(path)) + path for leaf, path in paths.items()}
+
+    def bind(self, domain: Domain) -> Hierarchy:
+        """Refuse a value that stands in two groups, then apply the tree."""
+        seen: dict[str, Labels] = {}
+        for leaf, path in _paths(self.tree, ()):
+            if seen.setdefault(leaf, path) != path:
+                message = f"Hierarchy of {domain.name!r}: a value of the tree stands in two groups."
+                raise HierarchyError(message, [leaf])
+        return super().bind(domain)
+
+
+@dataclass(frozen=True)
+class Csv(Listed):
+    """A file with one row per value, from the value (left) to the top (right), taken as it is."""
+
+    csv: str = ""
+    rows: tuple[Labels, ...] = ()  # the file's rows, once read
+    top: bool = False
+
+    keyword: ClassVar[str] = "csv"
+
+    def read(self, folder: Path, column: str) -> Csv:
+        """Read the file, relative to the policy's folder."""
+        return self if self.rows else replace(self, rows=_csv_rows(folder / self.csv, column))
+
+    def listed(self) -> Mapping[str, Labels]:
+        """Return every value of the file with its labels."""
+        return {row[0]: row[1:] for row in self.rows}
+
+    def _miss(self) -> str:
+        return "not in the file. Add a row for each, or name codes under 'unknown'. --reveal lists them."
+
+
+@dataclass(frozen=True)
+class Order(Listed):
+    """Values in an order of their own, grouped so many at a time, each size a multiple of the one before."""
+
+    order: tuple[str, ...] = ()
+    sizes: tuple[int, ...] = ()
+
+    keyword: ClassVar[str] = "order"
+
+    def listed(self) -> Mapping[str, Labels]:
+        """Return every value with the runs it belongs to, named by their ends."""
+        return {
+            value: tuple(self._run(place, size) for size in self.sizes)
+            for place, value in enumerate(self.order)
+        }
+
+    def _run(self, place: int, size: int) -> str:
+        run = self.order[place // size * size :][:size]
+        return run[0] if len(run) == 1 else f"{run[0]}..{run[-1]}"
+
+    def bind(self, domain: Domain) -> Hierarchy:
+        """Check that the sizes nest and no value stands twice, then apply them."""
+        if len(set(self.order)) < len(self.order):
+            message = f"Hierarchy of {domain.name!r}: a value stands twice in the order."
+            raise HierarchyError(message, [value for value in self.order if self.order.count(value) > 1])
+        for level, (low, high) in enumerate(zip(self.sizes, self.sizes[1:], strict=False), 2):
+            if high % low:
+                reason = f"Each size must be a multiple of the one before: {high} is not one of {low}."
+                raise not_nested(domain.name, level, reason)
+        for size in self.sizes:
+            runs = [self._run(place, size) for place in range(0, len(self.order), size)]
+            if len(set(runs)) < len(runs):
+                message = f"Hierarchy of {domain.name!r}: two groups of {size} share a label; rename a value."
+                raise HierarchyError(message, [run for run in runs if runs.count(run) > 1])
+        return super().bind(domain)
+
+
+def _paths(tree: object, above: Labels) -> list[tuple[str, Labels]]:
+    """List each leaf with the groups above it, nearest first."""
+    if isinstance(tree, Mapping):
+        found = []
+        for group, below in tree.items():
+            found += _paths(below, (str(group), *above)) if below else [(str(group), above)]
+        return found
+    leaves = tree if isinstance(tree, list | tuple) else [tree]
+    found = []
+    for leaf in leaves:
+        found += _paths(leaf, above) if isinstance(leaf, Mapping) else [(str(leaf), above)]
+    return found
+
+
+def _csv_rows(path: Path, column: str) -> tuple[Labels, ...]:
+    try:
+        with open(path, encoding="utf-8-sig", newline="") as file:
+            first = re.sub(r'"[^"]*"', "", file.readline())
+            file.seek(0)
+            read = list(csv.reader(file, delimiter=";" if ";" in first else ","))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not a CSV file in UTF-8"
+        message = f"Hierarchy of {column!r}: cannot read {str(path)!r}: {reason}."
+        raise HierarchyError(message) from None
+    rows: dict[str, Labels] = {}
+    for number, row in enumerate(read, 1):
+        if not row:
+            continue
+        first_row = next(iter(rows.values()), tuple(row))
+        if len(row) != len(first_row):
+            told = f"row {number} has {len(row)} levels, row 1 has {len(first_row)}"
+            message = f"Hierarchy of {column!r}: {told}."
+            raise HierarchyError(message)
+        if rows.setdefault(row[0], tuple(row)) != tuple(row):
+            message = f"Hierarchy of {column!r}: row {number} repeats a value with other groups."
+            raise HierarchyError(message, [row[0]])
+    if not rows:
+        message = f"Hierarchy of {column!r}: the file {str(path)!r} is empty."
+        raise HierarchyError(message)
+    return tuple(rows.values())

@@ -1,0 +1,223 @@
+"""A first policy for a table: guessed roles with the reason, types, and a hierarchy that fits each column.
+
+What is not recognized becomes a quasi-identifier, for that is the safe side. The policy holds no value of
+the data but well-known codes for "unknown".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+import yaml
+
+from shoal.core.builder import number_of
+from shoal.core.calendar import minute_of
+from shoal.core.contracts import Engine
+from shoal.core.counts import Counts, Domain
+from shoal.core.schema import Role
+from shoal.engines import ENGINES
+from shoal.errors import DataError
+
+# Parts of column names, in the order in which they are tried: role, what it is, words.
+_NAMES = (
+    (Role.IDENTIFIER, "a direct identifier", "e-?mail phone mobile fax passport ssn iban url ip.?address"),
+    (Role.IDENTIFIER, "a person's name or address", "name$ street address"),
+    (
+        Role.IDENTIFIER,
+        "a number that points at one person",
+        r"(^|_|\b)id$ uuid guid mrn nhs card record.?n patient.?n account licen[cs]e social.?security",
+    ),
+    (
+        Role.SENSITIVE,
+        "something that must not be learnt",
+        "diagnos disease illness condition icd therapy drug medic hiv salary income wage religion politic",
+    ),
+    (
+        Role.QUASI_IDENTIFIER,
+        "something known from outside",
+        "age birth dob sex gender zip post.?(al|code) plz city town region state country nation race ethnic "
+        "marital educ occupation job work.?class insur date admi discharg death year month language weight",
+    ),
+)
+_UNKNOWN = (
+    "unknown", "Unknown", "UNKNOWN", "U", "u", "?", "NA", "N/A", "n/a", "na", "-", "none", "-1", "99", "999",
+    "9999", "99999", "999999",
+)  # fmt: skip
+_DATE_FORMATS = (None, "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y%m%d")
+
+
+@dataclass(frozen=True)
+class Guess:
+    """What a column seems to be."""
+
+    column: str
+    kind: str  # number, date, time, code, category, empty
+    distinct: int
+    missing: int
+    unique_share: float  # records whose value nobody else has
+    role: Role
+    reason: str
+    hierarchy: Any
+
+    def with_role(self, role: Role) -> Guess:
+        """Return the guess with the user's own role."""
+        return replace(self, role=role, reason="your choice") if role is not self.role else self
+
+
+def guess(table: Any, *, engine: str | Engine = "duckdb") -> list[Guess]:
+    """Look at every column of a table and guess its role and hierarchy."""
+    engine = ENGINES.create(engine) if isinstance(engine, str) else engine
+    opened = engine.open(table)
+    found = []
+    for name in engine.columns(opened):
+        counts, domains = engine.count(opened, [name])
+        if not len(counts):
+            message = "The table has no rows."
+            raise DataError(message)
+        found.append(_guess(name, counts, domains[name]))
+    return found
+
+
+def _guess(name: str, counts: Counts, domain: Domain) -> Guess:
+    texts = [text for text in domain.texts if text is not None]
+    unknown = _unknown(texts)
+    kind, hierarchy = _kind([text for text in texts if text not in unknown], unknown)
+    null = sum(int(counts.sizes[counts.codes(0) == c].sum()) for c, t in enumerate(domain.texts) if t is None)
+    unique = int((counts.sizes == 1).sum()) / counts.records
+    role, reason = _role(name, kind, len(texts), unique, counts.records)
+    return Guess(name, kind, len(texts), null, unique, role, reason, hierarchy)
+
+
+def _unknown(texts: Sequence[str]) -> list[str]:
+    """Return the codes that mean "unknown": among numbers, only one that lies far from all others."""
+    if any(len(text) > 1 and text.startswith("0") for text in texts):  # digits, but codes
+        return [text for text in texts if text in _UNKNOWN]
+    numbers = sorted(number for text in texts if (number := number_of(text)) is not None)
+    found = []
+    for text in texts:
+        code = number_of(text)
+        if text in _UNKNOWN and code is not None:
+            others = [number for number in numbers if number != code]
+            if others and (max(others) >= code / 2 if code > 0 else min(others) < 0):
+                continue
+        if text in _UNKNOWN:
+            found.append(text)
+    return found
+
+
+def _role(name: str, kind: str, distinct: int, unique: float, records: int) -> tuple[Role, str]:
+    for role, what, words in _NAMES:
+        if re.search("|".join(words.split()), name, re.IGNORECASE):
+            if role is Role.IDENTIFIER and distinct < records / 4:
+                continue  # an identifier tells persons apart
+            return role, f"the name is that of {what}"
+    if unique > 0.9 and records > 20 and kind in ("code", "category"):
+        return Role.IDENTIFIER, "nearly every value occurs once"
+    return Role.QUASI_IDENTIFIER, "not recognized; this is the safe side"
+
+
+def _kind(texts: Sequence[str], unknown: Sequence[str]) -> tuple[str, Any]:
+    """Return what the values are and a builder that fits them."""
+    extra = {"unknown": list(unknown)} if unknown else {}
+    if not texts:
+        return "empty", "flat"
+    numbers = [number_of(text) for text in texts]
+    codes = len({len(text) for text in texts}) == 1 and len(texts) > 5 and any(t[0] == "0" for t in texts)
+    whole = [number for number in numbers if number is not None]
+    if len(whole) == len(texts) and not codes:
+        return "number", {"intervals": _widths(whole), **extra} if len(texts) > 5 else "flat"
+    for style in _DATE_FORMATS:
+        if all(_is_date(text, style) for text in texts):
+            form = {"format": style} if style else {}
+            return "date", {"dates": ["month", "quarter", "year"], **form, **extra}
+    if all(":" in text and minute_of(text) is not None for text in texts):
+        return "time", {"times": ["hour", "part_of_day"], **extra}
+    length = len(texts[0])
+    if len(texts) > 5 and 3 <= length <= 12 and all(len(t) == length and _is_code(t) for t in texts):
+        return "code", {"prefix": list(range(length - 2, 0, -1))[:4], **extra}
+    return "category", "flat"
+
+
+def _is_date(text: str, style: str | None) -> bool:
+    try:
+        _ = datetime.strptime(text, style) if style else datetime.fromisoformat(text)
+    except ValueError:
+        return False
+    return style is not None or "-" in text
+
+
+def _is_code(text: str) -> bool:
+    return text.isascii() and text.isalnum() and any(letter.isdigit() for letter in text)
+
+
+def _widths(numbers: Sequence[Decimal]) -> list[float | int]:
+    """Return three widths, each twice the one before, the first about a twentieth of the range."""
+    spread = max(numbers) - min(numbers)
+    step = Decimal(1)
+    while step * 100 < spread:
+        step *= 10
+    while spread and step > spread:
+        step /= 10
+    least = next((step * f for f in (1, 2, 5, 10) if step * f * 20 >= spread), step * 10)
+    return [_plain(least * factor) for factor in (1, 2, 4)]
+
+
+def _plain(number: Decimal) -> float | int:
+    return int(number) if number == number.to_integral_value() else float(number)
+
+
+def policy_text(guesses: Sequence[Guess], *, k: int = 5, suppression_limit: str = "5%") -> str:
+    """Write the guesses as a commented policy to edit."""
+    lines = [
+        "# A first policy, guessed from the table. Check every role: only you know who knows what.",
+        "# Roles: identifier (removed), quasi-identifier (generalized), sensitive, other (kept as is).",
+        "columns:",
+    ]
+    for found in guesses:
+        entry: dict[str, Any] = {"role": found.role.value}
+        if found.role is Role.QUASI_IDENTIFIER:
+            entry["hierarchy"] = found.hierarchy
+        about = f"{found.kind}, {found.distinct} distinct" + (
+            f", {found.missing} missing" if found.missing else ""
+        )
+        lines.append(f"  {_flow(found.column)}: {_flow(entry)}  # {about}; {found.reason}")
+    lines += ["models:", f"  - k-anonymity: {{k: {k}}}"]
+    if any(found.role is Role.SENSITIVE for found in guesses):
+        lines.append("  - distinct-l-diversity: {l: 2}  # every class holds two different sensitive values")
+    lines += [
+        f"suppression_limit: {suppression_limit}",
+        "metric: non-uniform-entropy",
+        "algorithm: auto",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _flow(value: object) -> str:
+    return (
+        yaml.safe_dump(value, default_flow_style=True, width=10_000, allow_unicode=True, sort_keys=False)
+        .removesuffix("\n...\n")
+        .strip()
+    )
+
+
+def ask_roles(guesses: Sequence[Guess], ask: Callable[[str, str, Sequence[str]], str]) -> list[Guess]:
+    """Let someone confirm each column's role: `ask` gets a question, a default and the choices."""
+    choices = [role.value for role in Role]
+    return [
+        found.with_role(
+            Role(ask(f"{found.column} ({found.kind}, {found.reason})", found.role.value, choices))
+        )
+        for found in guesses
+    ]
+
+
+def policy_schema() -> Mapping[str, Any]:
+    """Return the JSON Schema of a policy, for editors."""
+    from shoal.policy import Policy
+
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **Policy.model_json_schema()}

@@ -1,0 +1,68 @@
+"""Tables of other programs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas
+import pyreadstat
+import pytest
+
+import shoal
+from shoal.errors import DataError
+
+POLICY = {
+    "columns": {
+        "age": {"role": "quasi-identifier", "hierarchy": {"intervals": [10]}},
+        "sex": {"role": "quasi-identifier", "hierarchy": "flat"},
+        "seen": {"role": "quasi-identifier", "hierarchy": {"dates": ["month", "year"]}},
+    },
+    "models": [{"k-anonymity": {"k": 2}}],
+}
+
+
+def frame() -> pandas.DataFrame:
+    seen = pandas.to_datetime(["2024-01-05", "2024-01-06", "2024-02-05", "2024-02-06"])
+    return pandas.DataFrame({"age": [31, 32, 33, None], "sex": ["f", "f", "", ""], "seen": seen})
+
+
+def write(path: Path) -> None:
+    if path.suffix == ".xlsx":
+        frame().to_excel(path, index=False)
+    else:
+        writer = {".sav": "sav", ".zsav": "sav", ".dta": "dta", ".xpt": "xport", ".por": "por"}[path.suffix]
+        getattr(pyreadstat, f"write_{writer}")(frame(), str(path))
+
+
+@pytest.mark.parametrize("ending", [".xlsx", ".sav", ".zsav", ".dta", ".xpt", ".por"])
+def test_a_file_of_another_program_is_read(tmp_path: Path, ending: str) -> None:
+    data = tmp_path / f"data{ending}"
+    write(data)
+    columns = {name.upper() if ending == ".por" else name: entry for name, entry in POLICY["columns"].items()}
+    release = shoal.anonymize(data, {**POLICY, "columns": columns}, output=tmp_path / "out.csv")
+    assert release.records == 4
+    assert list(release.levels.values()) == [2, 0, 1]  # the missing age joins the others at the top
+
+
+@pytest.mark.parametrize("ending", [".xlsx", ".sav", ".sas7bdat", ".dta"])
+def test_a_file_that_is_none_is_refused(tmp_path: Path, ending: str) -> None:
+    data = tmp_path / f"data{ending}"
+    data.write_text("SECRET", encoding="utf-8")
+    with pytest.raises(DataError, match=f"cannot be read as {ending}") as caught:
+        shoal.anonymize(data, POLICY)
+    assert "SECRET" not in str(caught.value)
+
+
+def test_a_reader_that_is_not_installed_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import sys
+
+    monkeypatch.setitem(sys.modules, "pyreadstat", None)
+    data = tmp_path / "data.sav"
+    data.write_text("x", encoding="utf-8")
+    with pytest.raises(DataError, match=r"pip install 'shoal\[formats\]'"):
+        shoal.anonymize(data, POLICY)
+
+
+def test_other_formats_can_be_read_but_not_written(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"Unknown format of 'out.sav'. Use one of .csv"):
+        shoal.anonymize(frame(), POLICY, output=tmp_path / "out.sav")
