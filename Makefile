@@ -33,6 +33,7 @@ docs: $(VENV)/.dev
 
 bench: $(VENV)/.dev
 	$(RUN)/python benchmarks/search.py
+	$(RUN)/python benchmarks/endtoend.py
 
 clean:
 	rm -rf $(VENV) site dist

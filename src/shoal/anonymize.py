@@ -281,7 +281,7 @@ class _Run:
             name, evaluation = search(
                 problem, policy.search_algorithm, seconds=seconds, progress=self.progress
             )
-        classes = Evaluator(problem).classes(evaluation.node)
+        classes = problem.classes(evaluation.node)
         gone = problem.violations(classes)
         recoding = Recoding.from_node(problem.hierarchies, evaluation.node, policy.as_bounds)
         recoding = recoding.suppressing(classes.counts.keys[:, gone])

@@ -110,6 +110,11 @@ class Counts:
         """How many numbers the counts hold in memory."""
         return self.keys.size + self.sizes.size + sum(2 * e.keys.size for e in self.sensitive.values())
 
+    def sample(self, most: int) -> Counts:
+        """Return at most so many combinations, evenly spread, without sensitive values."""
+        step = -(-len(self) // most) or 1
+        return Counts(self.fields, np.ascontiguousarray(self.keys[:, ::step]), self.sizes[::step].copy(), {})
+
     def codes(self, column: int) -> IntArray:
         """Return one column's code in every combination."""
         field = self.fields[column]
@@ -147,18 +152,29 @@ def from_joint(
     quasi, rest = fields[: len(widths)], fields[len(widths) :]
     order = np.lexsort(keys)  # a canonical order, whatever the order of the rows
     keys, sizes = np.ascontiguousarray(keys[:, order]), sizes[order]
-    if not sensitive:
-        return Counts(quasi, keys, sizes, {})
+    if not sensitive or not len(sizes):
+        empty = {name: Entries(sizes, sizes, bits) for name, bits in sensitive.items()}
+        return Counts(quasi, keys, sizes, empty)
     combination = keys[: quasi[-1].word + 1].copy()
     for field in rest:
         if field.word < len(combination):
             combination[field.word] &= ~(field.mask << field.shift)
-    unique, inverse = np.unique(combination, axis=1, return_inverse=True)
-    unique = np.ascontiguousarray(unique)
-    totals = np.bincount(inverse.ravel(), sizes).astype(np.int64)
+    order = np.lexsort(combination)
+    combination, sizes = combination[:, order], sizes[order]
+    fresh = np.ones(len(sizes), np.bool_)
+    fresh[1:] = (combination[:, 1:] != combination[:, :-1]).any(axis=0)
+    starts, row = np.flatnonzero(fresh), np.cumsum(fresh) - 1
     tables = {}
     for (name, bits), field in zip(sensitive.items(), rest, strict=True):
-        codes = (keys[field.word] >> field.shift) & field.mask
-        entry, which = np.unique((inverse.ravel().astype(np.int64) << bits) | codes, return_inverse=True)
-        tables[name] = Entries(entry, np.bincount(which.ravel(), sizes).astype(np.int64), bits)
-    return Counts(quasi, unique, totals, tables)
+        codes = (keys[field.word][order] >> field.shift) & field.mask
+        tables[name] = _entries((row << bits) | codes, sizes, bits)
+    unique = np.ascontiguousarray(combination[:, starts])
+    return Counts(quasi, unique, np.add.reduceat(sizes, starts), tables)
+
+
+def _entries(keys: IntArray, sizes: IntArray, bits: int) -> Entries:
+    """Add up the sizes of equal keys."""
+    order = np.argsort(keys, kind="stable")
+    keys, sizes = keys[order], sizes[order]
+    starts = np.flatnonzero(np.diff(keys, prepend=-1))
+    return Entries(keys[starts], np.add.reduceat(sizes, starts), bits)

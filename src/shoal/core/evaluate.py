@@ -74,6 +74,12 @@ class Problem:
         """Return the recoding of a node."""
         return Recoding.from_node(self.hierarchies, node)
 
+    def classes(self, node: Node) -> Classes:
+        """Return the classes at one node, rolled up in one pass; an Evaluator serves many nodes."""
+        pairs = enumerate(zip(self.hierarchies, node, strict=True))
+        groups = {column: hierarchy.groups(level) for column, (hierarchy, level) in pairs if level}
+        return Classes(self.counts.roll_up(groups) if groups else self.counts)
+
     def violations(self, classes: Classes) -> BoolArray:
         """Mark the classes that some model refuses."""
         first, *others = self.models
