@@ -46,7 +46,7 @@ PROMISED = {
 }
 QUASI = "quasi-identifier"
 
-RELEASED = {"release.codebook.csv", "release.csv", "release.csv.private"}
+RELEASED = {"release.csv.codebook.csv", "release.csv", "release.csv.private"}
 
 
 def rows(number: int = 40) -> list[tuple[str, ...]]:
@@ -158,7 +158,7 @@ def test_the_demo_leaves_the_sample_and_its_release(desk: Desk) -> None:
     assert {path.name for path in desk.home.iterdir()} == {
         "admissions.csv",
         "policy.yaml",
-        "release.codebook.csv",
+        "release.csv.codebook.csv",
         "release.csv",
         "release.csv.private",
     }
@@ -797,7 +797,7 @@ def test_a_private_folder_that_exists_needs_force(desk: Desk) -> None:
     recipe = Path(desk.released()["recipe"])
     before = recipe.read_text()
     desk.output.unlink()
-    (desk.home / "release.codebook.csv").unlink()
+    (desk.home / "release.csv.codebook.csv").unlink()
     result = desk.anonymize()
     assert result.exit_code == 2
     assert "release.csv.private' exists. Use --force" in result.stderr
@@ -813,7 +813,7 @@ def test_a_refused_run_with_force_leaves_the_old_release(desk: Desk) -> None:
     assert result.exit_code == 1
     assert (desk.output.read_bytes(), recipe.read_bytes()) == before
     assert {path.name for path in desk.home.iterdir()} == {
-        "release.codebook.csv",
+        "release.csv.codebook.csv",
         "release.csv",
         "release.csv.private",
     }
@@ -963,7 +963,7 @@ def test_an_output_in_the_current_folder_needs_no_path(desk: Desk) -> None:
     done = run("anonymize", desk.data, "-p", desk.policy, "-o", "mine.csv", cwd=desk.home)
     assert done.returncode == 0, done.stderr
     assert {path.name for path in desk.home.iterdir()} == {
-        "mine.codebook.csv",
+        "mine.csv.codebook.csv",
         "mine.csv",
         "mine.csv.private",
     }

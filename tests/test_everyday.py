@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import csv
 import json
+import os
+import pty
+import stat
+import subprocess
+import sys
 from collections import Counter
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -67,7 +73,7 @@ def test_a_recipe_applied_to_the_same_data_gives_the_same_rows(tmp_path: Path) -
 def test_a_recipe_is_the_release_again(
     tmp_path: Path, ages: list[Any], bounds: bool, suppressed: str
 ) -> None:
-    policy = small(suppressed=suppressed)
+    policy = small(suppressed="drop" if bounds else suppressed)
     policy["columns"]["age"] |= {"release_as": "bounds"} if bounds else {}
     try:
         release = shoal.anonymize(people(ages), policy, output=tmp_path / "one.csv", force=True)
@@ -117,7 +123,13 @@ def test_a_recipe_needs_none_of_the_files_of_its_policy(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "message"), [("{", "not JSON"), ("[]", "not an object"), ("{}", "no recipe that shoal")]
+    ("text", "message"),
+    [
+        ("{", "not JSON"),
+        ("[]", "not an object"),
+        ("{}", "no recipe that shoal"),
+        ('{"recipe": 1, "levels": null}', "lacks its levels"),
+    ],
 )
 def test_a_damaged_recipe_is_refused(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "recipe.json").write_text(text, encoding="utf-8")
@@ -134,7 +146,7 @@ def test_the_codebook_says_what_every_label_covers(tmp_path: Path) -> None:
     policy = small()
     policy["columns"]["city"] = quasi({"tree": {"north": ["A", "C"], "south": ["B"]}})
     release = shoal.anonymize(people(AGES), policy, output=tmp_path / "r.csv", node={"age": 1, "city": 1})
-    assert release.codebook == tmp_path / "r.codebook.csv"
+    assert release.codebook == tmp_path / "r.csv.codebook.csv"
     with open(release.codebook, newline="", encoding="utf-8") as file:
         book = {(row["column"], row["label"]): row for row in csv.DictReader(file)}
     assert book["city", "north"]["covers"] == "A; C"
@@ -149,6 +161,7 @@ def test_the_mapping_is_private_and_tells_what_became_of_each_value(tmp_path: Pa
     files = sorted((tmp_path / "r.csv.private" / "mapping").iterdir())
     assert [file.name for file in files] == ["01-age.csv", "02-city.csv"]
     assert rows_of(files[0])[("12", "10-19")] == 1
+    assert all(stat.S_IMODE(file.stat().st_mode) == 0o600 for file in files)
 
 
 def test_bounds_are_two_numeric_columns(tmp_path: Path) -> None:
@@ -263,6 +276,13 @@ def test_a_role_can_be_chosen() -> None:
 def test_the_schema_describes_every_entry() -> None:
     found = json.loads(CliRunner().invoke(app, ["policy-schema"]).stdout)
     assert set(found["properties"]) == set(shoal.Policy.model_fields)
+    kinds = found["$defs"]["Column"]["properties"]["hierarchy"]["anyOf"]
+    assert {kind["required"][0] for kind in kinds if "required" in kind} >= {
+        "cuts",
+        "dates",
+        "order",
+        "times",
+    }
 
 
 # Ugly tables
@@ -346,3 +366,68 @@ def test_yaml_is_read_as_it_is_written(tmp_path: Path) -> None:
     assert policy.builder("no").order == ("no", "yes", "14:05")
     assert policy.builder("code").unknown == ("007",)
     assert policy.suppression_limit == 0.5
+
+
+def test_init_asks_in_a_terminal(tmp_path: Path) -> None:
+    data = written(tmp_path, people(AGES))
+    program = Path(sys.executable).parent / "shoal"
+    main, other = pty.openpty()
+    call = [str(program), "init", str(data), "--output", str(tmp_path / "p.yaml")]
+    process = subprocess.Popen(call, stdin=other, stdout=other, stderr=other)
+    os.close(other)
+    os.write(main, b"nonsense\nother\n\n\n")
+    assert process.wait(60) == 0
+    os.close(main)
+    roles = [column.role.value for column in shoal.Policy.load(tmp_path / "p.yaml").columns.values()]
+    assert roles == ["other", "quasi-identifier", "quasi-identifier"]
+
+
+def test_init_refuses_a_record_in_place_of_a_header(tmp_path: Path) -> None:
+    data = tmp_path / "no-header.csv"
+    data.write_text("John Smith,1980-01-02\nJane Roe,1981-02-03\n", encoding="utf-8")
+    done = CliRunner().invoke(app, ["init", str(data), "--yes"])
+    assert done.exit_code == 2
+    assert "line of column names" in done.stderr
+    assert "Smith" not in done.output
+
+
+def test_minus_zero_is_zero() -> None:
+    table = pa.table({"x": [0.0, -0.0, 1.0, 1.0]})
+    release = shoal.anonymize(table, {"columns": {"x": quasi("flat")}, "models": [{"k-anonymity": {"k": 2}}]})
+    assert sorted(map(str, release.table["x"].to_pylist())) == ["0.0", "0.0", "1.0", "1.0"]
+
+
+def test_a_time_with_a_zone_is_the_time_on_the_wall() -> None:
+    midnight = pandas.Timestamp("2020-01-01 00:00", tz="Europe/Paris")
+    frame = pandas.DataFrame({"t": [midnight, midnight]})
+    policy = {"columns": {"t": quasi({"dates": ["year"]})}, "models": [{"k-anonymity": {"k": 2}}]}
+    assert set(shoal.anonymize(frame, policy, node={"t": 1}).table["t"]) == {"2020"}
+    assert datetime(2019, 12, 31, 23, tzinfo=UTC) == midnight
+
+
+def test_types_of_columns_kept_as_they_are_are_kept() -> None:
+    frame = pandas.DataFrame(
+        {
+            "age": pandas.array([1, 1, None, None], dtype="Int64"),
+            "kind": pandas.Categorical(["a", "a", "b", "b"]),
+            "flag": pandas.array([True, None, False, True], dtype="boolean"),
+        }
+    )
+    columns = {"age": quasi("flat"), "kind": quasi("flat"), "flag": {"role": "other"}}
+    release = shoal.anonymize(frame, {"columns": columns, "models": [{"k-anonymity": {"k": 2}}]})
+    assert release.table.dtypes.to_dict() == frame.dtypes.to_dict()
+
+
+def test_periods_are_text_and_durations_are_refused() -> None:
+    frame = pandas.DataFrame({"p": pandas.period_range("2020-01", periods=1, freq="M").repeat(2)})
+    policy = {"columns": {"p": quasi("flat")}, "models": [{"k-anonymity": {"k": 2}}]}
+    assert set(shoal.anonymize(frame, policy).table["p"].astype(str)) == {"2020-01"}
+    with pytest.raises(DataError, match="Column 'p' holds durations"):
+        shoal.anonymize(pandas.DataFrame({"p": pandas.to_timedelta([1, 1], unit="s")}), policy)
+
+
+def test_bounds_and_masks_cannot_be_told_apart() -> None:
+    policy = small(suppressed="mask")
+    policy["columns"]["age"]["release_as"] = "bounds"
+    with pytest.raises(PolicyError, match="mask cannot be told from bounds"):
+        shoal.Policy.load(policy)

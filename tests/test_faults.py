@@ -639,3 +639,17 @@ def test_of_two_commands_at_once_the_second_is_refused(sample: tuple[Path, Path]
     assert "Use --force to replace it." in "".join(said)
     assert tells_of(private_folder(output), output)
     assert not any("tmp" in path.name for path in output.parent.iterdir())
+
+
+def test_what_others_made_is_not_replaced(tmp_path: Path) -> None:
+    data, policy = bundled(tmp_path)
+    home = private_folder(tmp_path / "u.csv")
+    home.mkdir()
+    (home / "thesis.txt").write_text("mine", encoding="utf-8")
+    with pytest.raises(OutputError, match="not of shoal's making"):
+        shoal.anonymize(data, policy, output=tmp_path / "u.csv", force=True)
+    assert (home / "thesis.txt").exists()
+    (tmp_path / "v.csv.codebook.csv").mkdir()
+    with pytest.raises(OutputError, match="not of shoal's making"):
+        shoal.anonymize(data, policy, output=tmp_path / "v.csv", force=True)
+    assert not (tmp_path / "v.csv").exists()

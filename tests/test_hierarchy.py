@@ -170,7 +170,7 @@ def test_dates_climb_by_every_unit() -> None:
 def test_dates_are_read_with_a_time_and_in_a_format() -> None:
     hierarchy = bind({"dates": ["day"]}, "2025-01-31", "2025-01-31 23:59:59", "2025-01-31T00:00:00+02:00")
     assert hierarchy.labels[1] == ("2025-01-31",)
-    hierarchy = bind({"dates": ["day"], "format": "%d/%m/%y %H:%M"}, "31/01/25 23:59")
+    hierarchy = bind({"dates": ["day"], "format": "%d/%m/%Y %H:%M"}, "31/01/2025 23:59")
     assert hierarchy.labels[1] == ("2025-01-31",)
     hierarchy = bind({"dates": ["month", "year"], "format": "%Y-%m"}, "2025-02", "2025-03")
     assert hierarchy.labels[1:3] == (("2025-02", "2025-03"), ("2025",))
@@ -697,7 +697,6 @@ def test_bare_yes_and_no_in_a_tree_must_be_put_in_quotes(written: str) -> None:
     ("rule", "texts"),
     [
         ({"intervals": [5], "unknown": ["0-4"]}, ["1", "0-4"]),
-        ({"intervals": [1], "unknown": ["9"]}, ["9.0", "9"]),
         ({"order": ["a", "b", "a..b"], "sizes": [2]}, ["a", "a..b"]),
         ({"order": ["a", "b..c", "a..b", "c"], "sizes": [2]}, ["a", "c"]),
         ({"prefix": [1], "unknown": ["missing"]}, ["missing", None]),
@@ -706,6 +705,20 @@ def test_bare_yes_and_no_in_a_tree_must_be_put_in_quotes(written: str) -> None:
 def test_groups_that_would_share_a_label_are_refused(rule: object, texts: list[str | None]) -> None:
     with pytest.raises(HierarchyError, match="share a label"):
         bind(rule, *texts)
+
+
+def test_unknown_codes_of_numbers_are_compared_as_numbers() -> None:
+    assert climb(bind({"intervals": [10], "unknown": [99]}, "3", "99.0"), 1) == ["99.0", "99.0", "*"]
+
+
+def test_two_digit_years_are_refused() -> None:
+    with pytest.raises(HierarchyError, match="two-digit years can be of two centuries"):
+        bind({"dates": ["year"], "format": "%d/%m/%y"}, "12/03/50")
+
+
+def test_a_clock_without_a_colon_is_not_minutes() -> None:
+    with pytest.raises(HierarchyError, match="1 value is not a time such as 14:05"):
+        bind({"times": ["hour"]}, "0905")
 
 
 def test_every_builder_points_to_reveal() -> None:

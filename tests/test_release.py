@@ -38,7 +38,7 @@ COLUMNS: dict[str, Any] = {
     "place": {"role": "other"},
 }
 
-RELEASED = {"release.codebook.csv", "release.csv", "release.csv.private"}
+RELEASED = {"release.csv.codebook.csv", "release.csv", "release.csv.private"}
 
 
 def policy(columns: Mapping[str, Any] = COLUMNS, k: int = 2, **entries: Any) -> dict[str, Any]:
@@ -183,7 +183,7 @@ def test_the_recipe_is_private(data: Path, home: Path) -> None:
     private = home / "release.csv.private"
     assert release.recipe == private / "recipe.json"
     assert {path.name for path in home.iterdir()} == {
-        "release.codebook.csv",
+        "release.csv.codebook.csv",
         "release.csv",
         "release.csv.private",
     }

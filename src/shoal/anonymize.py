@@ -138,7 +138,10 @@ def anonymize(
         message = f"The output {str(path)!r} is the input. Name another file."
         raise OutputError(message)
     ending = engine.format_of(path)
-    book = codebook_path(path, ending)
+    book = codebook_path(path)
+    if isinstance(table, str | Path) and book.exists() and Path(table).exists() and book.samefile(table):
+        message = f"The codebook {str(book)!r} would replace the input. Name another output."
+        raise OutputError(message)
     with draft(path, ending, force=force, codebook=book) as begun:
         engine.spill(begun.spill)
         return run.to_file(table, node, seconds, begun, book=book, mapping=mapping)
@@ -236,7 +239,10 @@ class _Run:
     def in_memory(self, source: Any, node: Mapping[str, int] | None, seconds: float | None) -> Release:
         found = self.find(source, node, seconds)
         with self.phase("recode"):
-            table = self.engine.materialize(self.recode(found), source)
+            levels = found.recoding.levels or {}
+            bounds = self.policy.as_bounds
+            kept = [n for n in self.kept(found) if not levels.get(n) and n not in bounds]
+            table = self.engine.materialize(self.recode(found), source, kept)
         verification = self.check(found, table)
         return self.release(found, verification, table=table)
 
@@ -301,10 +307,14 @@ class _Run:
                 for compile_one in waiting:
                     compile_one()
 
+    def kept(self, found: _Found) -> list[str]:
+        """Name the columns that a release keeps: all but identifiers."""
+        dropped = set(self.policy.roles.identifiers)
+        return [name for name in self.engine.columns(found.table) if name not in dropped]
+
     def recode(self, found: _Found) -> Any:
         roles = self.policy.roles
-        dropped = set(roles.identifiers)
-        keep = [name for name in self.engine.columns(found.table) if name not in dropped]
+        keep = self.kept(found)
         quasi = [shown for name in roles.quasi_identifiers for shown in self.policy.released(name)]
         blank = [*quasi, *roles.sensitive] if self.masks(found) else None
         return self.engine.recode(found.table, found.recoding, found.domains, keep=keep, blank=blank)

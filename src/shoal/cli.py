@@ -197,6 +197,9 @@ def init(
     from shoal.init import ask_roles, guess, policy_text
 
     with _errors(as_json, reveal):
+        if output and output.exists() and data.exists() and output.samefile(data):
+            message = f"The output {str(output)!r} is the input. Name another file."
+            raise OutputError(message)
         if output and output.exists() and not force:
             message = f"{str(output)!r} exists. Use --force to replace it."
             raise OutputError(message)
@@ -347,10 +350,11 @@ def _policy(
 
 
 def _ask(question: str, default: str, choices: Any) -> str:
-    import click
-
-    found: str = typer.prompt(question, default=default, type=click.Choice(choices), err=True)
-    return found
+    while True:
+        found: str = typer.prompt(f"{question} [{', '.join(choices)}]", default=default, err=True).strip()
+        if found in choices:
+            return found
+        typer.echo(f"Choose one of {', '.join(choices)}.", err=True)
 
 
 def _limit(text: str | None) -> int | str | None:

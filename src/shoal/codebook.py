@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -14,9 +15,9 @@ from shoal.policy import Policy
 Row = Sequence[object]
 
 
-def codebook_path(output: Path, ending: str) -> Path:
+def codebook_path(output: Path) -> Path:
     """Return where a release's codebook goes: beside it."""
-    return output.parent / f"{output.name[: -len(ending)]}.codebook.csv"
+    return output.parent / f"{output.name}.codebook.csv"
 
 
 def write_codebook(
@@ -30,9 +31,9 @@ def write_codebook(
             continue
         rule = policy.builder(name)
         for label in used:
-            missing = label == "missing" or label in rule.unknown
+            missing = label == "missing" or rule.is_unknown(label)
             rows.append((name, levels[name], label, "unknown or missing" if missing else rule.covers(label)))
-    _write(path, ("column", "level", "label", "covers"), rows)
+    _write(path, ("column", "level", "label", "covers"), rows, 0o644)
 
 
 def write_mapping(
@@ -44,11 +45,12 @@ def write_mapping(
         safe = "".join(letter if letter.isalnum() else "_" for letter in hierarchy.name)
         labels = [hierarchy.labels[level][group] for group in hierarchy.groups(level).tolist()]
         texts = [text or "" for text in domains[hierarchy.name].texts]
-        _write(folder / f"{place:02}-{safe}.csv", ("value", "label"), zip(texts, labels, strict=True))
+        _write(folder / f"{place:02}-{safe}.csv", ("value", "label"), zip(texts, labels, strict=True), 0o600)
 
 
-def _write(path: Path, header: Row, rows: Iterable[Row]) -> None:
-    with open(path, "w", encoding="utf-8", newline="") as file:
+def _write(path: Path, header: Row, rows: Iterable[Row], mode: int) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+    with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(header)
         writer.writerows(rows)

@@ -32,8 +32,9 @@ def nearest_miss(problem: Problem) -> Infeasible:
         nearest["max_level"] = levels
         columns = " or ".join(f"{name} to {level}" for name, level in levels.items())
         told.append(f"max_level raised: {columns}")
+    where = "the most general node" if lattice.size > 1 else "these levels"
     head = (
-        f"No acceptable recoding: at the most general node {at_top.suppressed} of {problem.records} records "
+        f"No acceptable recoding: at {where} {at_top.suppressed} of {problem.records} records "
         f"would have to be suppressed, and the limit is {problem.limit}."
     )
     advice = (
@@ -49,7 +50,7 @@ def _weaker(problem: Problem, classes: Classes) -> list[tuple[Model, Model]]:
     found = []
     for place, model in enumerate(problem.models):
         weaker = model.nearest(classes, problem.limit)
-        if weaker is None or weaker == model:
+        if weaker is None or weaker == model or weaker.least_size <= 1:
             continue
         models = (*problem.models[:place], weaker, *problem.models[place + 1 :])
         if Evaluator(replace(problem, models=models))(problem.lattice.top).acceptable:

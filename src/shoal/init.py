@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
 import yaml
 
-from shoal.core.builder import number_of
-from shoal.core.calendar import minute_of
+from shoal.core.builder import Builder, number_of
+from shoal.core.builders import BUILDERS
+from shoal.core.calendar import DATE_UNITS, TIME_UNITS, minute_of
 from shoal.core.contracts import Engine
 from shoal.core.counts import Counts, Domain
 from shoal.core.schema import Role
@@ -73,6 +74,11 @@ def guess(table: Any, *, engine: str | Engine = "duckdb") -> list[Guess]:
     """Look at every column of a table and guess its role and hierarchy."""
     engine = ENGINES.create(engine) if isinstance(engine, str) else engine
     opened = engine.open(table)
+    if any(re.fullmatch(r"[\d.,:/ -]*\d[\d.,:/ -]*", name) for name in engine.columns(opened)):
+        message = (
+            "The first line holds numbers or dates, so it seems to be a record. Add a line of column names."
+        )
+        raise DataError(message)
     found = []
     for name in engine.columns(opened):
         counts, domains = engine.count(opened, [name])
@@ -220,4 +226,23 @@ def policy_schema() -> Mapping[str, Any]:
     """Return the JSON Schema of a policy, for editors."""
     from shoal.policy import Policy
 
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **Policy.model_json_schema()}
+    schema = Policy.model_json_schema()
+    schema["$defs"]["Column"]["properties"]["hierarchy"] = {
+        "anyOf": [{"enum": ["flat"]}, *map(_builder_schema, BUILDERS.values())]
+    }
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
+
+
+def _builder_schema(kind: type[Builder]) -> dict[str, Any]:
+    options = sorted({field.name for field in fields(kind)} - {"rows"} | {kind.keyword})
+    listed: dict[str, Any] = {option: {} for option in options}
+    units = {"dates": list(DATE_UNITS), "times": list(TIME_UNITS)}.get(kind.keyword)
+    if units:
+        listed[kind.keyword] = {"type": "array", "items": {"enum": units}}
+    return {
+        "type": "object",
+        "description": (kind.__doc__ or "").strip().splitlines()[0],
+        "properties": listed,
+        "required": [kind.keyword],
+        "additionalProperties": False,
+    }

@@ -49,6 +49,14 @@ class Column(BaseModel):
     weight: float = Field(1.0, gt=0, allow_inf_nan=False)
     release_as: Literal["text", "bounds"] = "text"
 
+    @field_validator("hierarchy", mode="before")
+    @classmethod
+    def _keys_are_text(cls, value: Any) -> Any:
+        """Let 1.1 as a group of a tree be the text that it is in YAML and JSON."""
+        if isinstance(value, Mapping):
+            return {str(key): cls._keys_are_text(inner) for key, inner in value.items()}
+        return [cls._keys_are_text(inner) for inner in value] if isinstance(value, list) else value
+
     @model_validator(mode="after")
     def _fits_its_role(self) -> Column:
         asked = {"max_level", "min_level", "weight", "release_as"} & self.model_fields_set
@@ -154,6 +162,11 @@ class Policy(BaseModel):
             if column.release_as == "bounds" and not isinstance(rule, Banded):
                 message = f"Column {name!r}: release_as bounds is for hierarchies of intervals or cuts."
                 raise PolicyError(message)
+        if self.as_bounds and self.suppressed == "mask":
+            message = (
+                "suppressed: mask cannot be told from bounds that are empty. Use release_as: text, or drop."
+            )
+            raise PolicyError(message)
         for name in self.as_bounds:
             taken = [shown for shown in self.released(name) if shown in self.columns]
             if taken:

@@ -261,6 +261,12 @@ def _check_free(output: Path, codebook: Path | None, *, force: bool) -> None:
         if path.exists() and not force:
             message = f"{str(path)!r} exists. Use --force to replace it."
             raise OutputError(message)
+    home = private_folder(output)
+    others = home.exists() and not (home / "audit.json").exists() and (home.is_file() or any(home.iterdir()))
+    foreign = [home] if others else [codebook] if codebook and codebook.is_dir() else []
+    if foreign:
+        message = f"{str(foreign[0])!r} is not of shoal's making. Move it away first."
+        raise OutputError(message)
 
 
 def _link(temporary: Path, output: Path) -> None:
@@ -270,6 +276,8 @@ def _link(temporary: Path, output: Path) -> None:
     except FileExistsError:
         raise _appeared(output) from None
     except (NotImplementedError, OSError):  # a file system without links
+        if output.exists():
+            raise _appeared(output) from None
         temporary.rename(output)
 
 

@@ -42,8 +42,17 @@ class Recipe:
         if data.get("recipe") != _FORMAT:
             message = f"This is no recipe that shoal {version('shoal')} reads."
             raise PolicyError(message)
-        policy = Policy.load(data["policy"]).with_files(data["hierarchy_files"])
-        return cls(policy, dict(data["levels"]))
+        levels, files = data.get("levels"), data.get("hierarchy_files")
+        if not isinstance(levels, Mapping) or not isinstance(files, Mapping):
+            message = "The recipe is damaged: it lacks its levels or its hierarchies."
+            raise PolicyError(message)
+        policy = Policy.load(data.get("policy")).with_files(files)  # type: ignore[arg-type]
+        if set(levels) != set(policy.roles.quasi_identifiers) or not all(
+            type(n) is int for n in levels.values()
+        ):
+            message = "The recipe is damaged: its levels are not those of its policy's quasi-identifiers."
+            raise PolicyError(message)
+        return cls(policy, dict(levels))
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -40,9 +40,13 @@ class Builder(ABC):
         """Return how many levels the rule has between the value and the top."""
         return len(next(iter(self.listed().values()), ()))
 
+    def is_unknown(self, text: str) -> bool:
+        """Tell whether a value is a code that means "unknown"."""
+        return text in self.unknown
+
     def bind(self, domain: Domain) -> Hierarchy:
         """Apply the rule to a column's distinct values."""
-        known = [text for text in domain.texts if text is not None and text not in self.unknown]
+        known = [text for text in domain.texts if text is not None and not self.is_unknown(text)]
         found = dict(zip(known, self.labels(known), strict=True))
         uncovered = [text for text, labels in found.items() if labels is None]
         if uncovered:

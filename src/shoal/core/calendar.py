@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -64,8 +65,16 @@ class Dates(Builder):
     def bind(self, domain: Domain) -> Hierarchy:
         """Check that the units nest, then apply them."""
         _check_units(domain.name, self.dates, DATE_UNITS)
+        if self.format and "%y" in self.format:
+            message = (
+                f"Hierarchy of {domain.name!r}: two-digit years can be of two centuries. Write them out."
+            )
+            raise HierarchyError(message)
         # A format that leaves something out reads as of 1900, January, the 1st.
-        read = self._day(_PROBE.strftime(self.format)) if self.format else _PROBE
+        try:
+            read = self._day(_PROBE.strftime(self.format)) if self.format else _PROBE
+        except (re.error, UnicodeError):
+            read = None
         for unit in self.dates:
             if read is None or DATE_UNITS[unit](read) != DATE_UNITS[unit](_PROBE):
                 message = (
@@ -129,6 +138,8 @@ def _check_units(name: str, units: Sequence[str], known: dict[str, Callable[...,
 
 def minute_of(text: str) -> int | None:
     """Read a time of the day, or minutes since midnight, as minutes; or return None."""
+    if len(text.strip()) == 4 and text.strip().startswith("0"):
+        return None  # 0905 is a clock, not 905 minutes
     number = number_of(text)
     if number is not None:
         return int(number) if number == number.to_integral_value() and 0 <= number < 1440 else None

@@ -154,5 +154,5 @@ class Engine(ABC):
         """Be told of a folder, closed to others, for what does not fit in memory."""
 
     @abstractmethod
-    def materialize(self, table: Any, like: Any) -> Any:
-        """Return a table of the same kind as the one that came in."""
+    def materialize(self, table: Any, like: Any, as_is: Sequence[str]) -> Any:
+        """Return a table of the same kind as the one that came in; some columns keep their types."""

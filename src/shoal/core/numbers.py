@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from decimal import Decimal
+from decimal import Decimal, localcontext
 from itertools import pairwise
 from typing import ClassVar
 
@@ -30,11 +30,16 @@ class Banded(Builder):
         """Return the numbers of the rule itself, which may have fractions too."""
         raise TypeError(type(self).__name__)
 
+    def is_unknown(self, text: str) -> bool:
+        """Compare codes as numbers too: 99.0 is 99."""
+        number = number_of(text)
+        return text in self.unknown or (number is not None and number in map(number_of, self.unknown))
+
     def settled(self, texts: Sequence[str | None]) -> Banded:
         """Return the rule with the style of its labels fixed."""
         if self.fractions is not None:
             return self
-        numbers = [number_of(text) for text in texts if text is not None and text not in self.unknown]
+        numbers = [number_of(text) for text in texts if text is not None and not self.is_unknown(text)]
         found = [*self.points(), *(number for number in numbers if number is not None)]
         return replace(self, fractions=not all(map(_whole, found)))
 
@@ -66,7 +71,7 @@ class Banded(Builder):
         hierarchy = super().bind(domain)
         ends: dict[str, Bounds] = {TOP: (None, None)}
         for text in domain.texts:
-            number = number_of(text) if text is not None and text not in self.unknown else None
+            number = number_of(text) if text is not None and not self.is_unknown(text) else None
             if text is not None:
                 ends[text] = (number, number)
             for band in self.bands(number) if number is not None else ():
@@ -116,10 +121,11 @@ class Intervals(Banded):
         return [self._band(number, width) for width in self.intervals]
 
     def _band(self, number: Decimal, width: Decimal) -> Band:
-        low = self.origin + (number - self.origin) // width * width
-        if low > number:  # Decimal's // cuts toward zero
-            low -= width
-        high = low + width
+        with localcontext(prec=80):
+            low = self.origin + (number - self.origin) // width * width
+            if low > number:  # Decimal's // cuts toward zero
+                low -= width
+            high = low + width
         if self.bottom_coding is not None:
             low = max(low, self.bottom_coding)
         if self.top_coding is not None:
@@ -133,7 +139,9 @@ class Intervals(Banded):
             message = f"Hierarchy of {domain.name!r}: bottom_coding must be below top_coding."
             raise HierarchyError(message)
         for level, (narrow, wide) in enumerate(pairwise(self.intervals), 2):
-            if wide % narrow:
+            with localcontext(prec=80):
+                rest = wide % narrow
+            if rest:
                 reason = f"Each width must be a multiple of the one before: {wide} is not one of {narrow}."
                 raise not_nested(domain.name, level, reason)
         return super().bind(domain)

@@ -68,4 +68,6 @@ def _labels(hierarchy: Hierarchy, level: int, *, bounds: bool) -> Labels | None:
 
 
 def _plain(number: Decimal | None) -> float | None:
-    return None if number is None else float(number)
+    if number is None:
+        return None
+    return int(number) if number == number.to_integral_value() else float(number)

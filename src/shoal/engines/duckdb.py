@@ -21,6 +21,7 @@ from uuid import uuid4
 import duckdb
 import ibis
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.feather
 import pyarrow.parquet
 from ibis.expr.types import Table
@@ -43,7 +44,7 @@ class DuckDb(Engine):
 
     def __post_init__(self) -> None:
         """Refuse a memory limit that is not a size."""
-        if self.memory_limit and not re.fullmatch(r"\d+(\.\d+)? ?[KMGT]i?B", self.memory_limit):
+        if self.memory_limit and not re.fullmatch(r"0*[1-9]\d*(\.\d+)? ?[KMGT]i?B", self.memory_limit, re.I):
             message = f"memory_limit must be a size such as 4GB or 500MB, got {self.memory_limit!r}."
             raise PolicyError(message)
 
@@ -118,7 +119,7 @@ class DuckDb(Engine):
             message = f"Cannot write {str(path)!r}: {error.strerror}."
             raise OutputError(message) from None
 
-    def materialize(self, table: Table, like: Any) -> Any:
+    def materialize(self, table: Table, like: Any, as_is: Sequence[str]) -> Any:
         """Return a table of the same kind as another: pandas, polars, pyarrow or Ibis."""
         if isinstance(like, Table):
             return table
@@ -126,11 +127,24 @@ class DuckDb(Engine):
             arrow = self.connection.to_pyarrow(table)
         kind = type(like).__module__.partition(".")[0]
         if kind == "pandas":
-            return arrow.to_pandas()
+            frame = arrow.to_pandas()
+            for name in as_is:
+                with suppress(TypeError, ValueError):
+                    frame[name] = frame[name].astype(like[name].dtype)
+            return frame
         if kind == "polars":
             import polars
 
-            return polars.from_arrow(arrow)
+            frame = polars.from_arrow(arrow)
+            schema = like.collect_schema()
+            for name in as_is:
+                with suppress(polars.exceptions.PolarsError):
+                    frame = frame.with_columns(polars.col(name).cast(schema[name]))
+            return frame
+        for name in as_is if isinstance(like, pa.Table) else ():
+            with suppress(pa.ArrowException):
+                place = arrow.column_names.index(name)
+                arrow = arrow.set_column(place, name, arrow[name].cast(like.schema.field(name).type))
         return arrow
 
     def _registered(self, table: pa.Table) -> Table:
@@ -223,11 +237,25 @@ def _check_names(names: Sequence[str]) -> None:
 def _checked(table: pa.Table) -> pa.Table:
     """Refuse ambiguous names; a column of nothing but nulls is text, and half floats are floats."""
     _check_names(table.column_names)
-    kinds = []
-    for field in table.schema:
-        kind = pa.string() if pa.types.is_null(field.type) else field.type
-        kinds.append(pa.float32() if pa.types.is_float16(kind) else kind)
-    return table.cast(pa.schema(zip(table.column_names, kinds, strict=True)))
+    columns = [_readable(name, table[name]) for name in table.column_names]
+    return pa.Table.from_arrays(columns, names=table.column_names)
+
+
+def _readable(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Turn types that the database lacks into those it has; a time with a zone is the time on the wall."""
+    kind = column.type
+    if pa.types.is_duration(kind):
+        message = f"Column {name!r} holds durations. Turn them into numbers or text."
+        raise DataError(message)
+    if pa.types.is_null(kind):
+        return column.cast(pa.string())
+    if pa.types.is_float16(kind):
+        return column.cast(pa.float32())
+    if pa.types.is_time(kind):
+        return column.cast(pa.time64("us"), safe=False).cast(pa.string())
+    if pa.types.is_timestamp(kind) and kind.tz:
+        return pc.local_timestamp(column)
+    return column
 
 
 def _arrow(source: Any) -> pa.Table:
@@ -247,7 +275,9 @@ def _arrow(source: Any) -> pa.Table:
 
 
 def _pandas_column(series: Any) -> pa.Array:
-    """Turn a column into arrow; a mixture of types becomes text."""
+    """Turn a column into arrow; periods and a mixture of types become text."""
+    if str(series.dtype).startswith(("period", "complex")):
+        series = series.astype("string")
     try:
         found = pa.array(series, from_pandas=True)
     except (pa.ArrowInvalid, pa.ArrowTypeError):
@@ -283,7 +313,7 @@ def _told(path: Path | None = None) -> Iterator[None]:
         what = repr(str(path)) if path else "a file"
         message = f"The database could not read or write {what}."
         raise DataError(message) from None
-    except (duckdb.Error, pa.ArrowInvalid) as error:
+    except (duckdb.Error, pa.ArrowException) as error:
         line = re.search(r"Line: (\d+)", str(error))
         where = f" at line {line.group(1)}" if line else ""
         what = "is not UTF-8 text" if "utf" in str(error).lower() else "cannot be read"

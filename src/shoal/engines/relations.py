@@ -136,7 +136,9 @@ def recode(
     released: dict[str, Any] = {}
     for name in keep:
         if not shown.get(name):
-            released[name] = wide[name]
+            # -0.0 counts as 0.0, so that it is released as such.
+            floating = name in recoding.columns and wide[name].type().is_floating()
+            released[name] = wide[name] + 0.0 if floating else wide[name]
             continue
         place = recoding.columns.index(name)
         for number, (column, values) in enumerate(shown[name].items()):
@@ -182,11 +184,11 @@ def _constant(values: pa.Array) -> Any:
 
 def _array(values: Sequence[str] | Sequence[float | None]) -> pa.Array:
     """Make a column of labels: text, or numbers that are whole where all are."""
-    found = pa.array(values)
-    if not pa.types.is_floating(found.type):
-        return found.cast(pa.string()) if pa.types.is_string(found.type) else found.cast(pa.float64())
-    whole = pc.all(pc.equal(found, pc.round(found))).as_py()
-    return found.cast(pa.int64()) if whole is not False else found
+    try:
+        found = pa.array(values)
+    except (pa.ArrowInvalid, OverflowError):  # beyond 64 bits
+        found = pa.array([None if value is None else float(value) for value in values])
+    return found.cast(pa.float64()) if pa.types.is_null(found.type) else found
 
 
 def _dimension(domain: Domain, place: int, extra: Mapping[str, pa.Array]) -> Table:
