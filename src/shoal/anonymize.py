@@ -260,7 +260,7 @@ class _Run:
         with self.phase("recode"):
             self.engine.write(self.recode(found), begun.temporary)
         verification = self.check(found, begun.temporary)
-        release = self.release(found, verification, output=begun.output)
+        release = self.release(found, verification, output=begun.output, codebook=book)
         recipe = recipe_of(self.policy, found.problem, found.recoding, found.domains)
         if mapping:
             write_mapping(
@@ -268,7 +268,7 @@ class _Run:
             )
         write_codebook(begun.private / CODEBOOK, self.policy, found.labels, release.levels)
         home = begun.commit(recipe, audit_of(release.to_dict(), verification))
-        return replace(release, recipe=home, codebook=book)
+        return replace(release, recipe=home)
 
     def find(self, source: Any, node: Mapping[str, int] | None, seconds: float | None) -> _Found:
         policy = self.policy

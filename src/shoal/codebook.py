@@ -26,13 +26,14 @@ def write_codebook(
     """Write a row for every label used; a column kept as is has one row."""
     rows: list[Row] = []
     for name, used in labels.items():
+        shown = ", ".join(policy.released(name))
         if levels[name] == 0:
-            rows.append((name, 0, "", "as is"))
+            rows.append((shown, 0, "", "as is"))
             continue
         rule = policy.builder(name)
         for label in used:
             missing = label == "missing" or rule.is_unknown(label)
-            rows.append((name, levels[name], label, "unknown or missing" if missing else rule.covers(label)))
+            rows.append((shown, levels[name], label, "unknown or missing" if missing else rule.covers(label)))
     _write(path, ("column", "level", "label", "covers"), rows, 0o644)
 
 
