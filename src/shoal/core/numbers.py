@@ -8,6 +8,9 @@ from decimal import Decimal, localcontext
 from itertools import pairwise
 from typing import ClassVar
 
+import numpy as np
+
+from shoal.core.arrays import IntArray
 from shoal.core.builder import Builder, Labels, not_nested, number_of
 from shoal.core.counts import Domain
 from shoal.core.hierarchy import TOP, Bounds, Hierarchy
@@ -32,8 +35,10 @@ class Banded(Builder):
 
     def is_unknown(self, text: str) -> bool:
         """Compare codes as numbers too: 99.0 is 99."""
+        if not self.unknown or text in self.unknown:
+            return text in self.unknown
         number = number_of(text)
-        return text in self.unknown or (number is not None and number in map(number_of, self.unknown))
+        return number is not None and number in map(number_of, self.unknown)
 
     def settled(self, texts: Sequence[str | None]) -> Banded:
         """Return the rule with the style of its labels fixed."""
@@ -47,7 +52,8 @@ class Banded(Builder):
         """Give each number the bands it falls into."""
         style = self.settled(texts)
         numbers = [number_of(text) for text in texts]
-        return [None if n is None else tuple(map(style.label, self.bands(n))) for n in numbers]
+        with localcontext(prec=80):  # long numbers in narrow bands
+            return [None if n is None else tuple(map(style.label, self.bands(n))) for n in numbers]
 
     def label(self, band: Band) -> str:
         """Write a band: 45-49, [45, 50), <18 or 90+."""
@@ -70,12 +76,16 @@ class Banded(Builder):
         style = self.settled(domain.texts)
         hierarchy = super().bind(domain)
         ends: dict[str, Bounds] = {TOP: (None, None)}
-        for text in domain.texts:
-            number = number_of(text) if text is not None and not self.is_unknown(text) else None
-            if text is not None:
-                ends[text] = (number, number)
-            for band in self.bands(number) if number is not None else ():
-                ends.setdefault(style.label(band), style.ends(band))
+        first = {
+            int(code): None for level in range(1, hierarchy.height + 1) for code in _firsts(hierarchy, level)
+        }
+        with localcontext(prec=80):
+            for code, text in enumerate(domain.texts):
+                number = number_of(text) if text is not None and not self.is_unknown(text) else None
+                if text is not None:
+                    ends[text] = (number, number)
+                for band in self.bands(number) if number is not None and code in first else ():
+                    ends.setdefault(style.label(band), style.ends(band))
         bounds = tuple(tuple(ends.get(label, (None, None)) for label in level) for level in hierarchy.labels)
         return replace(hierarchy, bounds=bounds)
 
@@ -121,11 +131,10 @@ class Intervals(Banded):
         return [self._band(number, width) for width in self.intervals]
 
     def _band(self, number: Decimal, width: Decimal) -> Band:
-        with localcontext(prec=80):
-            low = self.origin + (number - self.origin) // width * width
-            if low > number:  # Decimal's // cuts toward zero
-                low -= width
-            high = low + width
+        low = self.origin + (number - self.origin) // width * width
+        if low > number:  # Decimal's // cuts toward zero
+            low -= width
+        high = low + width
         if self.bottom_coding is not None:
             low = max(low, self.bottom_coding)
         if self.top_coding is not None:
@@ -180,6 +189,11 @@ class Cuts(Banded):
                 reason = f"Each level keeps some break points of the one below; {added[0]} is new."
                 raise not_nested(domain.name, level, reason)
         return super().bind(domain)
+
+
+def _firsts(hierarchy: Hierarchy, level: int) -> IntArray:
+    """Return, for each group of a level, one value that belongs to it."""
+    return np.unique(hierarchy.groups(level), return_index=True)[1]
 
 
 def _whole(number: Decimal) -> bool:
