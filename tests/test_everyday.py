@@ -25,7 +25,7 @@ from typer.testing import CliRunner
 
 import shoal
 from shoal.cli import app
-from shoal.errors import DataError, HierarchyError, Infeasible, PolicyError, UnknownName
+from shoal.errors import DataError, HierarchyError, Infeasible, OutputError, PolicyError, UnknownName
 from shoal.hierarchies import climb
 from shoal.init import ask_roles, guess, policy_text
 from shoal.sample import admissions, bundled
@@ -431,3 +431,12 @@ def test_bounds_and_masks_cannot_be_told_apart() -> None:
     policy["columns"]["age"]["release_as"] = "bounds"
     with pytest.raises(PolicyError, match="mask cannot be told from bounds"):
         shoal.Policy.load(policy)
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.csv.codebook.csv"])
+def test_the_input_is_never_replaced(tmp_path: Path, name: str) -> None:
+    data = written(tmp_path, people(AGES)).rename(tmp_path / name)
+    before = data.read_bytes()
+    with pytest.raises(OutputError, match="is the input and would be replaced"):
+        shoal.anonymize(data, small(), output=tmp_path / "t.csv", force=True)
+    assert data.read_bytes() == before

@@ -134,14 +134,17 @@ def anonymize(
     if output is None:
         return run.in_memory(table, node, seconds)
     path = Path(output)
-    if isinstance(table, str | Path) and path.exists() and Path(table).exists() and path.samefile(table):
-        message = f"The output {str(path)!r} is the input. Name another file."
-        raise OutputError(message)
     ending = engine.format_of(path)
     book = codebook_path(path)
-    if isinstance(table, str | Path) and book.exists() and Path(table).exists() and book.samefile(table):
-        message = f"The codebook {str(book)!r} would replace the input. Name another output."
-        raise OutputError(message)
+    for written in (path, book):
+        if (
+            isinstance(table, str | Path)
+            and written.exists()
+            and Path(table).exists()
+            and written.samefile(table)
+        ):
+            message = f"{str(written)!r} is the input and would be replaced. Name another output."
+            raise OutputError(message)
     with draft(path, ending, force=force, codebook=book) as begun:
         engine.spill(begun.spill)
         return run.to_file(table, node, seconds, begun, book=book, mapping=mapping)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from shoal.core.contracts import Engine
-from shoal.core.counts import Domain
+from shoal.core.counts import Domain, missing_records
 from shoal.core.hierarchy import Hierarchy
 from shoal.engines import ENGINES
 from shoal.errors import HierarchyError, PolicyError, UnknownName
@@ -50,8 +50,7 @@ def check_hierarchies(
 def _check(policy: Policy, engine: Engine, table: Any, name: str) -> HierarchyCheck:
     counts, domains = engine.count(table, [name])
     domain = domains[name]
-    null = [code for code, text in enumerate(domain.texts) if text is None]
-    missing = sum(int(counts.sizes[counts.codes(0) == code].sum()) for code in null)
+    missing = missing_records(counts, domain)
     builder = type(policy.builder(name)).keyword
     found = HierarchyCheck(name, builder, len(domain), missing, (), None)
     try:

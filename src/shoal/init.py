@@ -19,7 +19,7 @@ from shoal.core.builder import Builder, number_of
 from shoal.core.builders import BUILDERS
 from shoal.core.calendar import DATE_UNITS, TIME_UNITS, minute_of
 from shoal.core.contracts import Engine
-from shoal.core.counts import Counts, Domain
+from shoal.core.counts import Counts, Domain, missing_records
 from shoal.core.schema import Role
 from shoal.engines import ENGINES
 from shoal.errors import DataError
@@ -93,7 +93,7 @@ def _guess(name: str, counts: Counts, domain: Domain) -> Guess:
     texts = [text for text in domain.texts if text is not None]
     unknown = _unknown(texts)
     kind, hierarchy = _kind([text for text in texts if text not in unknown], unknown)
-    null = sum(int(counts.sizes[counts.codes(0) == c].sum()) for c, t in enumerate(domain.texts) if t is None)
+    null = missing_records(counts, domain)
     unique = int((counts.sizes == 1).sum()) / counts.records
     role, reason = _role(name, kind, len(texts), unique, counts.records)
     return Guess(name, kind, len(texts), null, unique, role, reason, hierarchy)

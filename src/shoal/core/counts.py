@@ -141,6 +141,12 @@ class Counts:
         return Counts(self.fields, keys, sizes, sensitive)
 
 
+def missing_records(counts: Counts, domain: Domain) -> int:
+    """Count the records without a value, given the counts of one column."""
+    null = np.array([text is None for text in domain.texts])
+    return int(counts.sizes[null[counts.codes(0)]].sum())
+
+
 def from_joint(
     widths: Sequence[int],  # bits of each quasi-identifier
     sensitive: Mapping[str, int],  # bits of each sensitive column
