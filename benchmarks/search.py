@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from shoal.algorithms import ALGORITHMS
-from shoal.anonymize import problem_of, search
 from shoal.engines import ENGINES
 from shoal.policy import Policy
+from shoal.problem import problem_of
+from shoal.search import search
 
 COLUMNS = (
     "sex", "age", "race", "marital-status", "education", "native-country", "workclass", "occupation",

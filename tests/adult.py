@@ -55,8 +55,8 @@ def counted(columns: tuple[str, ...], sensitive: tuple[str, ...] = ()) -> Any:
 
 def problem(columns: tuple[str, ...] = COLUMNS, hierarchies: str = "hierarchies-arx", **entries: Any) -> Any:
     """Return the problem of a policy over Adult."""
-    from shoal.anonymize import problem_of
     from shoal.policy import Policy
+    from shoal.problem import problem_of
 
     loaded = Policy.load(policy(columns, hierarchies, **entries))
     return problem_of(loaded, *counted(columns, loaded.sensitive_needed))

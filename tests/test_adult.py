@@ -13,8 +13,8 @@ from adult import needs_adult
 
 import shoal
 from shoal.algorithms import ALGORITHMS
-from shoal.anonymize import search
 from shoal.core.evaluate import Evaluator
+from shoal.search import search
 
 pytestmark = needs_adult
 
@@ -100,7 +100,7 @@ def test_suppression_of_published_negotiation_answers(k: int, node: tuple[int, .
 def test_distinct_l_counts_what_the_study_counts(l: int, node: tuple[int, ...], suppressed: int) -> None:
     policy = adult.policy(NARROW, "hierarchies-study", models=[{"distinct-l-diversity": {"l": l}}])
     policy["columns"]["hours-per-week"] = {"role": "sensitive"}
-    from shoal.anonymize import problem_of
+    from shoal.problem import problem_of
 
     loaded = shoal.Policy.load(policy)
     problem = problem_of(loaded, *adult.counted(NARROW, ("hours-per-week",)))

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from problems import Case, cases, counts_of
 
 from shoal.algorithms import ALGORITHMS, contour
-from shoal.anonymize import search
 from shoal.core.contracts import Guarantee
 from shoal.core.evaluate import Evaluator
 from shoal.core.tags import Tags
 from shoal.errors import CannotHonour, Infeasible, OutOfTime
+from shoal.search import search
 
 
 def least(case: Case) -> float | None:

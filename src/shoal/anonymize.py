@@ -11,31 +11,24 @@ from typing import Any
 
 import numpy as np
 
-from shoal.algorithms import ALGORITHMS
 from shoal.codebook import codebook_path, write_codebook, write_mapping
-from shoal.core.contracts import Algorithm, Engine, Guarantee
-from shoal.core.counts import Counts, Domain
-from shoal.core.evaluate import Evaluation, Evaluator, Problem, Progress
+from shoal.core.contracts import Engine
+from shoal.core.counts import Domain
+from shoal.core.evaluate import Evaluation, Problem, Progress
 from shoal.core.hierarchy import Hierarchy
-from shoal.core.lattice import build
 from shoal.core.recoding import Recoding
-from shoal.core.schema import Role
 from shoal.core.warm import to_compile
 from shoal.engines import ENGINES
 from shoal.errors import (
-    CannotHonour,
-    DataError,
-    Infeasible,
     InternalError,
-    OutOfTime,
     OutputError,
-    PolicyError,
     UsageError,
 )
-from shoal.infeasible import nearest_miss
-from shoal.policy import Policy, limit_in_records, named
+from shoal.policy import Policy, named
+from shoal.problem import counted, problem_of
 from shoal.publish import CODEBOOK, Draft, draft
 from shoal.recipe import audit_of, recipe_of
+from shoal.search import search
 from shoal.verify import Verification, verify
 
 
@@ -150,79 +143,6 @@ def anonymize(
         return run.to_file(table, node, seconds, begun, book=book, mapping=mapping)
 
 
-def problem_of(
-    policy: Policy, counts: Counts, domains: Mapping[str, Domain], node: Mapping[str, int] | None = None
-) -> Problem:
-    """Put counts and a policy together into what a search is given."""
-    hierarchies = policy.bind(domains)
-    heights = {hierarchy.name: hierarchy.height for hierarchy in hierarchies}
-    for which in ("max_level", "min_level"):
-        for name, level in policy.limits(which).items():
-            if level > heights[name]:
-                message = (
-                    f"Column {name!r}: {which} {level} is above its hierarchy's highest, {heights[name]}."
-                )
-                raise PolicyError(message)
-    lattice = build(heights, policy.limits("max_level"), policy.limits("min_level"), policy.same_level)
-    return Problem(
-        counts=counts,
-        hierarchies=hierarchies,
-        lattice=lattice.narrowed(node or {}),
-        models=policy.privacy_models,
-        metric=policy.information_metric,
-        limit=limit_in_records(policy.suppression_limit, counts.records),
-        weights=tuple(policy.columns[name].weight for name in heights),
-    )
-
-
-def search(
-    problem: Problem,
-    algorithm: Algorithm | None = None,
-    *,
-    seconds: float | None = None,
-    progress: Progress | None = None,
-) -> tuple[str, Evaluation]:
-    """Search with an algorithm, or with the first that can prove the optimum; return its name too."""
-    chosen = algorithm or _automatic(problem)
-    reason = chosen.refuses(problem)
-    if reason:
-        able = _name_of(_automatic(problem))
-        message = (
-            f"Algorithm {_name_of(chosen)!r} cannot honour this policy: {reason}. Use {able!r} or 'auto'."
-        )
-        raise CannotHonour(message)
-    if problem.records < problem.least_size:
-        message = (
-            f"The table has {problem.records} records and every class needs {problem.least_size}. "
-            "Use a smaller k (or l), or more records."
-        )
-        sizes_alone = all(model.by_size for model in problem.models)
-        raise Infeasible(message, {"k": problem.records} if sizes_alone else {})
-    evaluate = Evaluator(problem, seconds=seconds, progress=progress)
-    try:
-        return _name_of(chosen), chosen.search(problem, evaluate)
-    except Infeasible:
-        raise nearest_miss(problem) from None
-    except OutOfTime:
-        if evaluate.best is None:
-            message = (
-                f"No acceptable node was found within {seconds} seconds. Allow more, or lower max_level."
-            )
-            raise OutOfTime(message) from None
-        return _name_of(chosen), evaluate.finish(evaluate.best, Guarantee.ACCEPTABLE)
-
-
-def _automatic(problem: Problem) -> Algorithm:
-    contour = ALGORITHMS.create("contour")
-    return ALGORITHMS.create("exhaustive") if contour.refuses(problem) else contour
-
-
-def _name_of(algorithm: Algorithm) -> str:
-    return next(
-        (name for name in ALGORITHMS if ALGORITHMS.load(name) is type(algorithm)), type(algorithm).__name__
-    )
-
-
 class _Run:
     """One run: count, search, recode, verify, each timed."""
 
@@ -276,14 +196,8 @@ class _Run:
     def find(self, source: Any, node: Mapping[str, int] | None, seconds: float | None) -> _Found:
         policy = self.policy
         table = self.engine.open(source)
-        _check_columns(policy, self.engine.columns(table))
         with self.phase("count"):
-            counts, domains = self.engine.count(
-                table, policy.roles.quasi_identifiers, policy.sensitive_needed
-            )
-        if not len(counts):
-            message = "The table has no rows."
-            raise DataError(message)
+            counts, domains = counted(table, policy, self.engine)
         problem = problem_of(policy, counts, domains, node)
         self.warm(problem)
         with self.phase("search"):
@@ -369,25 +283,3 @@ class _Found:
     evaluation: Evaluation
     recoding: Recoding
     labels: Mapping[str, tuple[str, ...]]
-
-
-def _check_columns(policy: Policy, columns: tuple[str, ...]) -> None:
-    """Fail closed: the policy and the table must name the same columns."""
-    absent = [name for name in policy.columns if name not in columns]
-    if len(absent) == len(policy.columns):
-        # What stands in the first line may be a record: it is not shown.
-        message = "The table has none of the policy's columns. Does it begin with a line of column names?"
-        raise PolicyError(message)
-    if absent:
-        message = (
-            f"The policy names columns that the table does not have: {', '.join(map(repr, absent))}. "
-            f"The table has: {', '.join(map(repr, columns))}."
-        )
-        raise PolicyError(message)
-    unnamed = [name for name in columns if name not in policy.columns]
-    if unnamed:
-        message = (
-            f"The table has columns that the policy does not name: {', '.join(map(repr, unnamed))}. "
-            f"Give each a role: {', '.join(role.value for role in Role)}."
-        )
-        raise PolicyError(message)

@@ -1,0 +1,71 @@
+"""From a table and a policy to the problem that a search is given."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from shoal.core.contracts import Engine
+from shoal.core.counts import Counts, Domain
+from shoal.core.evaluate import Problem
+from shoal.core.lattice import build
+from shoal.core.schema import Role
+from shoal.errors import DataError, PolicyError
+from shoal.policy import Policy, limit_in_records
+
+
+def counted(table: Any, policy: Policy, engine: Engine) -> tuple[Counts, dict[str, Domain]]:
+    """Count the combinations of an open table that a policy asks for."""
+    check_columns(policy, engine.columns(table))
+    counts, domains = engine.count(table, policy.roles.quasi_identifiers, policy.sensitive_needed)
+    if not len(counts):
+        message = "The table has no rows."
+        raise DataError(message)
+    return counts, domains
+
+
+def problem_of(
+    policy: Policy, counts: Counts, domains: Mapping[str, Domain], node: Mapping[str, int] | None = None
+) -> Problem:
+    """Put counts and a policy together into what a search is given."""
+    hierarchies = policy.bind(domains)
+    heights = {hierarchy.name: hierarchy.height for hierarchy in hierarchies}
+    for which in ("max_level", "min_level"):
+        for name, level in policy.limits(which).items():
+            if level > heights[name]:
+                message = (
+                    f"Column {name!r}: {which} {level} is above its hierarchy's highest, {heights[name]}."
+                )
+                raise PolicyError(message)
+    lattice = build(heights, policy.limits("max_level"), policy.limits("min_level"), policy.same_level)
+    return Problem(
+        counts=counts,
+        hierarchies=hierarchies,
+        lattice=lattice.narrowed(node or {}),
+        models=policy.privacy_models,
+        metric=policy.information_metric,
+        limit=limit_in_records(policy.suppression_limit, counts.records),
+        weights=tuple(policy.columns[name].weight for name in heights),
+    )
+
+
+def check_columns(policy: Policy, columns: tuple[str, ...]) -> None:
+    """Fail closed: the policy and the table must name the same columns."""
+    absent = [name for name in policy.columns if name not in columns]
+    if len(absent) == len(policy.columns):
+        # What stands in the first line may be a record: it is not shown.
+        message = "The table has none of the policy's columns. Does it begin with a line of column names?"
+        raise PolicyError(message)
+    if absent:
+        message = (
+            f"The policy names columns that the table does not have: {', '.join(map(repr, absent))}. "
+            f"The table has: {', '.join(map(repr, columns))}."
+        )
+        raise PolicyError(message)
+    unnamed = [name for name in columns if name not in policy.columns]
+    if unnamed:
+        message = (
+            f"The table has columns that the policy does not name: {', '.join(map(repr, unnamed))}. "
+            f"Give each a role: {', '.join(role.value for role in Role)}."
+        )
+        raise PolicyError(message)

@@ -1,0 +1,59 @@
+"""Search: run an algorithm on a problem, or say which can honour it and what would be feasible."""
+
+from __future__ import annotations
+
+from shoal.algorithms import ALGORITHMS
+from shoal.core.contracts import Algorithm, Guarantee
+from shoal.core.evaluate import Evaluation, Evaluator, Problem, Progress
+from shoal.errors import CannotHonour, Infeasible, OutOfTime
+from shoal.infeasible import nearest_miss
+
+
+def search(
+    problem: Problem,
+    algorithm: Algorithm | None = None,
+    *,
+    seconds: float | None = None,
+    progress: Progress | None = None,
+) -> tuple[str, Evaluation]:
+    """Search with an algorithm, or with the first that can prove the optimum; return its name too."""
+    chosen = algorithm or automatic(problem)
+    reason = chosen.refuses(problem)
+    if reason:
+        able = name_of(automatic(problem))
+        message = (
+            f"Algorithm {name_of(chosen)!r} cannot honour this policy: {reason}. Use {able!r} or 'auto'."
+        )
+        raise CannotHonour(message)
+    if problem.records < problem.least_size:
+        message = (
+            f"The table has {problem.records} records and every class needs {problem.least_size}. "
+            "Use a smaller k (or l), or more records."
+        )
+        sizes_alone = all(model.by_size for model in problem.models)
+        raise Infeasible(message, {"k": problem.records} if sizes_alone else {})
+    evaluate = Evaluator(problem, seconds=seconds, progress=progress)
+    try:
+        return name_of(chosen), chosen.search(problem, evaluate)
+    except Infeasible:
+        raise nearest_miss(problem) from None
+    except OutOfTime:
+        if evaluate.best is None:
+            message = (
+                f"No acceptable node was found within {seconds} seconds. Allow more, or lower max_level."
+            )
+            raise OutOfTime(message) from None
+        return name_of(chosen), evaluate.finish(evaluate.best, Guarantee.ACCEPTABLE)
+
+
+def automatic(problem: Problem) -> Algorithm:
+    """Return the first algorithm that can prove the optimum of a problem."""
+    contour = ALGORITHMS.create("contour")
+    return ALGORITHMS.create("exhaustive") if contour.refuses(problem) else contour
+
+
+def name_of(algorithm: Algorithm) -> str:
+    """Return the registered name of an algorithm."""
+    return next(
+        (name for name in ALGORITHMS if ALGORITHMS.load(name) is type(algorithm)), type(algorithm).__name__
+    )
