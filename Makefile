@@ -34,6 +34,7 @@ docs: $(VENV)/.dev
 bench: $(VENV)/.dev
 	$(RUN)/python benchmarks/search.py
 	$(RUN)/python benchmarks/endtoend.py
+	$(RUN)/python benchmarks/family.py
 
 clean:
 	rm -rf $(VENV) site dist

@@ -45,7 +45,7 @@ PLUGINS = [
 # What a page must say of its plug-in's promises.
 PROMISES = {
     "model": ("monotone", "by_size"),
-    "metric": ("monotone", "separable", "weighted"),
+    "metric": ("monotone", "separable", "by_size", "weighted"),
     "algorithm": ("guarantee",),
     "engine": ("formats",),
 }

@@ -5,11 +5,12 @@ from __future__ import annotations
 from itertools import product
 
 import numpy as np
+import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from problems import Case, cases
 
-from shoal.core import kernels
+from shoal.core import cells, kernels
 from shoal.core.arrays import IntArray
 from shoal.core.batch import BatchCounter
 from shoal.core.evaluate import Evaluator
@@ -94,3 +95,32 @@ def test_a_batch_equals_every_node_counted_alone(case: Case) -> None:
         sizes = evaluate.classes(lattice.node(index)).sizes
         assert found.short[place] == sizes[sizes < case.k].sum()
         assert found.classes[place] == len(sizes)
+
+
+@pytest.mark.parametrize("chunk_bits", [1, 3, 11])
+@settings(max_examples=60, deadline=None)
+@given(case=cases(), data=st.data())
+def test_cells_equal_every_node_rolled_up(chunk_bits: int, case: Case, data: st.DataObject) -> None:
+    """From any node below, whichever columns are looked up together; a space is left as it was found."""
+    problem = case.problem()
+    assume(len(problem.counts.keys) == 1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cells, "_CHUNK_BITS", chunk_bits)
+        counter = cells.Cells(problem.counts, problem.hierarchies)
+    for node in list(problem.lattice.nodes())[::-1][:20]:
+        lower = tuple(data.draw(st.integers(0, level)) for level in node)
+        sizes, short = counter.count(problem.classes(lower).counts, lower, node, case.k)
+        expected = problem.classes(node).sizes
+        assert sorted(sizes.tolist()) == sorted(expected.tolist())
+        assert short == expected[expected < case.k].sum()
+
+
+def test_cells_refuse_what_they_have_no_room_for() -> None:
+    problem = Case(
+        rows=[(0, 0), (1, 1), (2, 2)], hierarchies=[{v: [str(v), "*"] for v in range(3)}] * 2,
+        sensitive=[0, 0, 0], k=1, l=1, limit=0, metric="height", weights=[1.0, 1.0], low=[0, 0],
+        high=[1, 1], same_level=[],
+    ).problem()  # fmt: skip
+    counter = cells.Cells(problem.counts, problem.hierarchies)
+    counter._room = 8
+    assert [counter.fits(node) for node in ((0, 0), (1, 0), (1, 1))] == [False, True, True]

@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from shoal.anonymize import Release, anonymize
     from shoal.apply import apply
+    from shoal.compare import compare
+    from shoal.comparison import Comparison
     from shoal.hierarchies import check_hierarchies
     from shoal.policy import Policy
     from shoal.recipe import Recipe
     from shoal.verify import Verification, verify
 
 __all__ = [
+    "Comparison",
     "Policy",
     "Recipe",
     "Release",
@@ -21,11 +24,13 @@ __all__ = [
     "anonymize",
     "apply",
     "check_hierarchies",
+    "compare",
     "verify",
 ]
 
 # Loaded when first used, so that `shoal --help` does not wait for numpy and pydantic.
 _HOMES = {
+    "Comparison": "comparison",
     "Policy": "policy",
     "Recipe": "recipe",
     "Release": "anonymize",
@@ -33,6 +38,7 @@ _HOMES = {
     "anonymize": "anonymize",
     "apply": "apply",
     "check_hierarchies": "hierarchies",
+    "compare": "compare",
     "verify": "verify",
 }
 

@@ -5,15 +5,34 @@ from __future__ import annotations
 import signal
 import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from shoal.commands.compare import compare
+from shoal.commands.messages import progress_bar, report, reporting
+from shoal.commands.options import (
+    AlgorithmName,
+    AsJson,
+    Data,
+    EngineName,
+    Force,
+    Limit,
+    Mapping_,
+    MemoryLimit,
+    MetricName,
+    Models,
+    NodeLevels,
+    Output,
+    PolicyFile,
+    Reveal,
+    Seconds,
+    read_levels,
+    read_policy,
+)
 from shoal.display import console, escaped, print_json, show_release, show_rows, show_verification
-from shoal.errors import Infeasible, ShoalError, UsageError
+from shoal.errors import ShoalError
 
 app = typer.Typer(
     help="De-identify tables of people's records: every record looks like at least k-1 others.",
@@ -22,41 +41,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-Data = Annotated[Path, typer.Argument(help="The table: CSV, TSV, Parquet or Arrow.")]
-PolicyFile = Annotated[Path, typer.Option("--policy", "-p", help="The policy, a YAML file.")]
-AsJson = Annotated[
-    bool, typer.Option("--json", help="Print one JSON object to stdout and nothing else there.")
-]
-Reveal = Annotated[bool, typer.Option(help="Let error messages show values of the data.")]
-Models = Annotated[
-    list[str] | None, typer.Option("--model", help="A privacy model, as k-anonymity:k=5; may be repeated.")
-]
-Limit = Annotated[
-    str | None,
-    typer.Option("--suppression-limit", help="Records that may be suppressed: 5%, 0.05, or a number."),
-]
-MetricName = Annotated[
-    str | None, typer.Option("--metric", help="The loss to minimize, as coverage:aggregate=geometric.")
-]
-AlgorithmName = Annotated[str | None, typer.Option("--algorithm", help="The search, as ola; auto chooses.")]
-NodeLevels = Annotated[
-    str | None, typer.Option("--node", help="Levels to fix, as age=2,sex=0; the rest is searched.")
-]
-Seconds = Annotated[
-    float | None, typer.Option(help="Stop searching after so many seconds, with the best so far.")
-]
-EngineName = Annotated[str, typer.Option("--engine", help="Where the table is counted and recoded.")]
-MemoryLimit = Annotated[str | None, typer.Option("--memory-limit", help="Memory for the engine, as 4GB.")]
-
-
-Output = Annotated[Path, typer.Option("--output", "-o", help="Where the release goes.")]
-Force = Annotated[bool, typer.Option("--force", help="Replace an output that exists.")]
-Mapping_ = Annotated[
-    bool, typer.Option("--mapping", help="Add what became of each value to the private folder.")
-]
-
 hierarchy_app = typer.Typer(help="Look at hierarchies before a run.", no_args_is_help=True)
 app.add_typer(hierarchy_app, name="hierarchy")
+app.command()(compare)
 
 
 def main() -> None:
@@ -66,7 +53,7 @@ def main() -> None:
         code = app(standalone_mode=False)
         sys.exit(stopped[0] if stopped else code)
     except ShoalError as error:
-        sys.exit(_report(error))
+        sys.exit(report(error))
     except typer.Abort:
         sys.exit(130)
     except Exception as error:
@@ -114,13 +101,13 @@ def anonymize(
     """De-identify a table: find the least loss, recode, count afresh, release."""
     from shoal.anonymize import anonymize as run
 
-    with _errors(as_json, reveal), _progress() as progress:
+    with reporting(as_json, reveal), progress_bar() as progress:
         release = run(
             data,
-            _policy(policy, model, suppression_limit, metric, algorithm),
+            read_policy(policy, model, suppression_limit, metric, algorithm),
             output=output,
             force=force,
-            node=_levels(node),
+            node=read_levels(node),
             mapping=mapping,
             engine=engine,
             memory_limit=memory_limit,
@@ -141,7 +128,7 @@ def verify(
     """Count a release afresh and check it against the policy's models; exit code 1 when it fails."""
     from shoal.verify import verify as run
 
-    with _errors(as_json, reveal), _progress() as progress:
+    with reporting(as_json, reveal), progress_bar() as progress:
         progress("verify", 0, None)
         found = run(release, policy, engine=engine)
     if as_json:
@@ -166,7 +153,7 @@ def apply(
     """Recode new data with a saved recipe; exit code 1 when it no longer holds."""
     from shoal.apply import apply as run
 
-    with _errors(as_json, reveal), _progress() as progress:
+    with reporting(as_json, reveal), progress_bar() as progress:
         release = run(
             recipe,
             data,
@@ -196,7 +183,7 @@ def init(
     from shoal.errors import OutputError
     from shoal.init import ask_roles, guess, policy_text
 
-    with _errors(as_json, reveal):
+    with reporting(as_json, reveal):
         if output and output.exists() and data.exists() and output.samefile(data):
             message = f"The output {str(output)!r} is the input. Name another file."
             raise OutputError(message)
@@ -245,7 +232,7 @@ def show(
     from shoal.hierarchies import climb
     from shoal.policy import Policy
 
-    with _errors(as_json, reveal=True):
+    with reporting(as_json, reveal=True):
         rows = climb(Policy.load(policy), column, values)
     if as_json:
         print_json({"column": column, "labels": rows})
@@ -271,7 +258,7 @@ def check(
 
     from shoal.hierarchies import check_hierarchies
 
-    with _errors(as_json, reveal):
+    with reporting(as_json, reveal):
         found = check_hierarchies(data, policy, engine=engine)
     if as_json:
         print_json({"columns": [one.to_dict(reveal=reveal) for one in found]})
@@ -321,7 +308,7 @@ def demo(
     from shoal.anonymize import anonymize as run
     from shoal.sample import bundled
 
-    with _errors(as_json, reveal=False), _progress() as progress:
+    with reporting(as_json, reveal=False), progress_bar() as progress:
         target = folder or Path(tempfile.mkdtemp(prefix="shoal-demo-"))
         data, policy = bundled(target, force=force)
         release = run(data, policy, output=target / "release.csv", force=force, progress=progress)
@@ -335,115 +322,9 @@ def demo(
     console().print(f"\nTry it yourself:\n  {escaped(line)}", soft_wrap=True, highlight=False)
 
 
-def _policy(
-    path: Path, models: list[str] | None, limit: str | None, metric: str | None, algorithm: str | None
-) -> Any:
-    """Read a policy and let options stand in for its lines."""
-    from shoal.policy import Policy
-
-    return Policy.load(path).with_(
-        models=[_plugin(model) for model in models] if models else None,
-        suppression_limit=_limit(limit),
-        metric=_plugin(metric) if metric else None,
-        algorithm=_plugin(algorithm) if algorithm else None,
-    )
-
-
 def _ask(question: str, default: str, choices: Any) -> str:
     while True:
         found: str = typer.prompt(f"{question} [{', '.join(choices)}]", default=default, err=True).strip()
         if found in choices:
             return found
         typer.echo(f"Choose one of {', '.join(choices)}.", err=True)
-
-
-def _limit(text: str | None) -> int | str | None:
-    return int(text) if text is not None and text.lstrip("-").isdigit() else text
-
-
-def _plugin(text: str) -> str | dict[str, dict[str, Any]]:
-    """Read 'name:option=value,option=value'."""
-    import yaml
-
-    name, _, rest = text.partition(":")
-    if not rest:
-        return name
-    options = {}
-    for pair in rest.split(","):
-        option, equals, value = pair.partition("=")
-        if not equals:
-            message = f"Expected option=value after {name!r}, got {pair!r}."
-            raise UsageError(message)
-        try:
-            options[option.strip()] = yaml.safe_load(value)
-        except yaml.YAMLError:
-            message = f"Cannot read the value of {option.strip()!r} after {name!r}: {value!r}."
-            raise UsageError(message) from None
-    return {name: options}
-
-
-def _levels(text: str | None) -> dict[str, int]:
-    """Read 'age=2,sex=0'."""
-    levels = {}
-    for pair in text.split(",") if text else ():
-        name, equals, level = pair.rpartition("=")
-        if not equals or not level.strip().isdigit():
-            message = f"--node takes column=level, as age=2,sex=0; got {pair!r}."
-            raise UsageError(message)
-        levels[name.strip()] = int(level)
-    return levels
-
-
-@contextmanager
-def _errors(as_json: bool, reveal: bool) -> Iterator[None]:
-    """Report deliberate errors the way the caller reads them."""
-    try:
-        yield
-    except ShoalError as error:
-        raise typer.Exit(_report(error, as_json=as_json, reveal=reveal)) from None
-
-
-def _report(error: ShoalError, *, as_json: bool = False, reveal: bool = False) -> int:
-    values = list(error.values) if reveal else []
-    if as_json:
-        nearest = error.nearest if isinstance(error, Infeasible) else {}
-        print_json(
-            {"error": type(error).__name__, "message": str(error), "nearest": nearest, "values": values}
-        )
-    screen = console(stderr=True)
-    screen.print(f"[bold red]{type(error).__name__}[/bold red] ", end="")
-    screen.print(str(error), markup=False, highlight=False)
-    if values:
-        screen.print("Values: " + ", ".join(values[:50]), markup=False, highlight=False)
-    return 2 if isinstance(error, UsageError) else 1
-
-
-@contextmanager
-def _progress() -> Iterator[Any]:
-    """Show phases on stderr: a bar in a terminal, nothing elsewhere but word of a long compilation."""
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        SpinnerColumn,
-        TextColumn,
-        TimeElapsedColumn,
-    )
-
-    screen = console(stderr=True)
-    columns = (
-        SpinnerColumn(),
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-    )
-    with Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal) as bar:
-        task = bar.add_task("starting", total=None)
-
-        def tell(phase: str, done: int, total: int | None) -> None:
-            if phase == "compile" and done == 0:
-                bar.console.print("Compiling for this machine; this happens once and takes a few seconds.")
-            bar.update(task, description=phase, completed=done, total=total)
-
-        yield tell

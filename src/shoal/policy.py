@@ -250,10 +250,16 @@ class Policy(BaseModel):
         policy._files = self._files
         return policy
 
+    def written(self) -> dict[str, Any]:
+        """Return the policy as plain values, without what is left to its default."""
+        data = self.model_dump(mode="json", exclude_defaults=True)
+        if "suppression_limit" in self.model_fields_set:  # a search may bring another where none is named
+            data["suppression_limit"] = self.suppression_limit
+        return data
+
     def to_yaml(self) -> str:
         """Write the policy as YAML that reads back as the same policy."""
-        data = self.model_dump(mode="json", exclude_defaults=True)
-        return yaml.safe_dump(data, sort_keys=False, allow_unicode=True)
+        return yaml.safe_dump(self.written(), sort_keys=False, allow_unicode=True)
 
 
 class _Loader(yaml.SafeLoader):

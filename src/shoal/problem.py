@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from shoal.core.contracts import Engine
@@ -14,10 +15,13 @@ from shoal.errors import DataError, PolicyError
 from shoal.policy import Policy, limit_in_records
 
 
-def counted(table: Any, policy: Policy, engine: Engine) -> tuple[Counts, dict[str, Domain]]:
-    """Count the combinations of an open table that a policy asks for."""
+def counted(
+    table: Any, policy: Policy, engine: Engine, sensitive: Sequence[str] | None = None
+) -> tuple[Counts, dict[str, Domain]]:
+    """Count the combinations of an open table; without names, with the sensitive columns its models need."""
     check_columns(policy, engine.columns(table))
-    counts, domains = engine.count(table, policy.roles.quasi_identifiers, policy.sensitive_needed)
+    needed = policy.sensitive_needed if sensitive is None else sensitive
+    counts, domains = engine.count(table, policy.roles.quasi_identifiers, needed)
     if not len(counts):
         message = "The table has no rows."
         raise DataError(message)
@@ -44,9 +48,29 @@ def problem_of(
         lattice=lattice.narrowed(node or {}),
         models=policy.privacy_models,
         metric=policy.information_metric,
-        limit=limit_in_records(policy.suppression_limit, counts.records),
+        limit=_limit(policy, counts.records),
         weights=tuple(policy.columns[name].weight for name in heights),
     )
+
+
+def with_wishes(problem: Problem, policy: Policy) -> Problem:
+    """Return the problem with the models, the metric and the limit of another policy for the same columns."""
+    return replace(
+        problem,
+        models=policy.privacy_models,
+        metric=policy.information_metric,
+        limit=_limit(policy, problem.records),
+    )
+
+
+def _limit(policy: Policy, records: int) -> int:
+    """Return the records that may be suppressed: the policy's word, else what its algorithm brings along."""
+    algorithm = policy.search_algorithm
+    if algorithm is not None and "suppression_limit" not in policy.model_fields_set:
+        own = algorithm.own_limit(policy.privacy_models)
+        if own is not None:
+            return min(own, records)
+    return limit_in_records(policy.suppression_limit, records)
 
 
 def check_columns(policy: Policy, columns: tuple[str, ...]) -> None:

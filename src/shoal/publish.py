@@ -76,7 +76,7 @@ class Draft:
                 self._place(home)
                 _sync_folder(self.output.parent)
         except OSError as error:
-            raise _cannot(self.output, error) from None
+            raise cannot(self.output, error) from None
         return home / "recipe.json"
 
     def _place(self, home: Path) -> None:
@@ -105,7 +105,7 @@ class Draft:
 @contextmanager
 def draft(output: Path, ending: str, *, force: bool, codebook: Path | None = None) -> Iterator[Draft]:
     """Give a place to write to; unless it is committed, nothing remains."""
-    _check_place(output)
+    check_place(output)
     begun = Draft(output, _beside(output, f"{secrets.token_hex(6)}.tmp"), ending, force, codebook)
     lock = None
     try:
@@ -121,7 +121,7 @@ def draft(output: Path, ending: str, *, force: bool, codebook: Path | None = Non
     except OSError as error:
         if lock is not None and error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EROFS):
             raise  # what is being read may raise it too
-        raise _cannot(output, error) from None
+        raise cannot(output, error) from None
     finally:
         with suppress(OSError), _alone(output):
             if lock is not None:
@@ -247,7 +247,8 @@ def _parts(output: Path, codebook: Path | None) -> list[Path]:
     return [output, private_folder(output), *([codebook] if codebook else [])]
 
 
-def _check_place(output: Path) -> None:
+def check_place(output: Path) -> None:
+    """Refuse an output that has no folder, or is one."""
     if not output.parent.is_dir():
         message = f"The folder {str(output.parent)!r} does not exist. Create it first."
         raise OutputError(message)
@@ -313,7 +314,8 @@ def _appeared(path: Path) -> OutputError:
     return OutputError(f"{str(path)!r} appeared while this ran. Use --force to replace it.")
 
 
-def _cannot(output: Path, error: OSError) -> OutputError:
+def cannot(output: Path, error: OSError) -> OutputError:
+    """Say why an output cannot be written, and what to do."""
     why = os.strerror(error.errno) if error.errno else "the disk refused"
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         step = "Free some space there and run again"

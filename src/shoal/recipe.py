@@ -76,7 +76,7 @@ def recipe_of(
 ) -> dict[str, Any]:
     """Write down a recoding so that it can be applied to new data and verified without the old."""
     rules = {name: policy.builder(name) for name in policy.roles.quasi_identifiers}
-    written = policy.model_dump(mode="json", exclude_defaults=True)
+    written = policy.written()
     for name, rule in rules.items():
         if isinstance(rule, Banded):  # new data must not change the style of the labels
             settled = rule.settled(domains[name].texts)
@@ -94,7 +94,7 @@ def recipe_of(
         "reference": {
             name: _distribution(problem.counts, name, domains[name]) for name in problem.counts.sensitive
         },
-        "fingerprints": {"key": key, "input": _fingerprint(key, problem, domains)},
+        "fingerprints": {"key": key, "input": fingerprint(key, problem, domains)},
     }
 
 
@@ -107,7 +107,7 @@ def _distribution(counts: Counts, name: str, domain: Domain) -> list[tuple[str |
     return list(zip(domain.texts, totals, strict=True))
 
 
-def _fingerprint(key: str, problem: Problem, domains: Mapping[str, Domain]) -> str:
+def fingerprint(key: str, problem: Problem, domains: Mapping[str, Domain]) -> str:
     """Fingerprint the counted input under a key, so that the same input can be recognized by its keeper."""
     digest = hmac.new(bytes.fromhex(key), digestmod=hashlib.sha256)
     for name, domain in domains.items():

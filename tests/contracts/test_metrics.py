@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given, settings
 from problems import METRIC_NAMES, Case, cases, metric_of
 
+from shoal.core.classes import Classes
 from shoal.core.contracts import When
+from shoal.core.counts import of_sizes
 from shoal.core.evaluate import Evaluator
 from shoal.metrics import METRICS
 
@@ -65,3 +67,19 @@ def test_a_separable_metric_is_the_sum_of_its_table(name: str, case: Case) -> No
         direct = metric.loss(problem, problem.recoding(node), classes, mask)
         assert math.isclose(losses[problem.lattice.index(node)], direct, **CLOSE)
         assert math.isclose(problem.loss_of(node), direct, **CLOSE)
+
+
+@pytest.mark.parametrize("name", METRIC_NAMES)
+@settings(max_examples=60, deadline=None)
+@given(case=cases())
+def test_a_metric_by_size_needs_nothing_but_sizes(name: str, case: Case) -> None:
+    case.metric = name
+    problem = case.problem()
+    metric = metric_of(name)
+    if not metric.by_size:
+        return
+    for node in list(problem.lattice.nodes())[:10]:
+        classes = problem.classes(node)
+        gone, recoding = problem.violations(classes), problem.recoding(node)
+        alone = metric.loss(problem, recoding, Classes(of_sizes(classes.sizes)), gone)
+        assert alone == metric.loss(problem, recoding, classes, gone)

@@ -8,8 +8,12 @@ from shoal.registry import Registry
 ALGORITHMS: Registry[Algorithm] = Registry(
     "algorithm",
     {
+        "all-minimal": "shoal.algorithms.all_minimal:AllMinimal",
         "contour": "shoal.algorithms.contour:Contour",
+        "datafly": "shoal.algorithms.datafly:Datafly",
         "exhaustive": "shoal.algorithms.exhaustive:Exhaustive",
+        "incognito": "shoal.algorithms.incognito:Incognito",
         "ola": "shoal.algorithms.ola:Ola",
+        "samarati": "shoal.algorithms.samarati:Samarati",
     },
 )

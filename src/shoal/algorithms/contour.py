@@ -7,23 +7,30 @@ loss are refused, every node with a smaller loss is, and the incumbent is optima
 
 Other metrics are bounded. `rising` is the loss without suppression: it never falls going up, so what is
 measured at a node holds above it. An accepted node whose bound is below the incumbent stays open until
-it is evaluated itself, which keeps the search exact.
+it is evaluated itself, which keeps the search exact. An estimate learned on the way says where the contour
+is likely to lie: what is estimated to be better is refused through nodes above, the rest is shown to be no
+better through nodes below.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
+from shoal.algorithms.branches import Branches
+from shoal.algorithms.estimate import Estimate
 from shoal.core.arrays import BoolArray, FloatArray, IntArray
+from shoal.core.batch import CORES
 from shoal.core.contracts import Algorithm, Guarantee, When
 from shoal.core.evaluate import LARGEST_HELD, Evaluation, Evaluator, Problem, below
 from shoal.core.lattice import Lattice, Node
-from shoal.core.tags import maximal, nodes_of
+from shoal.core.tags import maximal, minimal, nodes_of
 from shoal.errors import Infeasible
+
+_SLACK = 0.8  # a node estimated at this share of the best loss may still be shown to be no better
 
 
 @dataclass(frozen=True)
@@ -68,9 +75,9 @@ class _Field:
         self.rising: FloatArray = problem.losses() if self.tabled else np.full(self.lattice.shape, -np.inf)
         self.closed: BoolArray = np.zeros(self.lattice.shape, np.bool_)  # refused or evaluated
         self.accepted: BoolArray = np.zeros(self.lattice.shape, np.bool_)
-        self.axes = np.arange(len(self.lattice.shape))
-        self.retained = _retained(problem)
-        self.lost = -np.diff(self.retained, axis=1)
+        retained = _retained(problem)
+        self.kept: list[list[float]] = retained.tolist()  # bits, by axis and level
+        self.estimate = Estimate(self.lattice, retained)
 
     def search(self) -> int:
         """Close every node that could be better than the best; return how many are settled."""
@@ -79,8 +86,10 @@ class _Field:
         while (nodes := self.open_nodes()).any():
             if self.exact:
                 self.refuse_together(np.argwhere(maximal(nodes)))
+            elif self.tabled:
+                self.probe_each(maximal(nodes))
             else:
-                self.probe_each(maximal(nodes) if self.tabled else self.middle(nodes))
+                self.close_in(nodes)
         self.lower_within_ties()
         return self.lattice.size
 
@@ -114,6 +123,7 @@ class _Field:
         if not self.tabled:
             above = self.rising[self.lattice.above(node)]
             np.maximum(above, found.bound, out=above)
+            self.estimate.learn(self.lattice.index(node), found.bound)
         return found
 
     def descend(self, node: Node) -> None:
@@ -133,6 +143,7 @@ class _Field:
         """
         groups = [points]  # (nodes, axes) each
         while groups:
+            self.look_ahead(groups)
             group = groups.pop()
             join = group.max(axis=0)
             if not self.accepted[tuple(join)]:
@@ -144,13 +155,23 @@ class _Field:
                     return
             groups += self.split(group, group.min(axis=0), join)
 
+    def look_ahead(self, groups: list[IntArray]) -> None:
+        """Let all cores evaluate the nodes above the next groups, of which nearly all will be needed."""
+        if self.evaluate.wide:
+            joins = [group.max(axis=0) for group in groups[-CORES:]]
+            self.evaluate.ahead([self.lattice.node(join) for join in joins if not self.accepted[tuple(join)]])
+
     def split(self, group: IntArray, meet: IntArray, join: IntArray) -> list[IntArray]:
         """Split nodes where one axis keeps most more information on one side than on the other."""
-        axes = self.axes
-        axis = int((self.retained[axes, meet] - self.retained[axes, join]).argmax())
-        first, last = meet[axis], join[axis]
-        low = group[:, axis] <= first + self.lost[axis, first:last].argmax()
-        return [group[~low], group[low]]
+        apart = []
+        for axis, (low, high) in enumerate(zip(meet.tolist(), join.tolist(), strict=True)):
+            if low < high:  # where no axis differs in what it keeps, any that differs at all will do
+                apart.append((self.kept[axis][low] - self.kept[axis][high], -axis, low, high))
+        _, axis, low, high = max(apart)
+        kept = self.kept[-axis]
+        cut = max(range(low, high), key=lambda level: kept[level] - kept[level + 1])
+        under = group[:, -axis] <= cut
+        return [group[~under], group[under]]
 
     def probe_each(self, chosen: BoolArray) -> None:
         """Evaluate nodes that are still open, in the order in which they share roll-ups."""
@@ -159,12 +180,53 @@ class _Field:
             if self.is_open(node):
                 self.probe(node)
 
-    def middle(self, open_nodes: BoolArray) -> BoolArray:
-        """Keep the open nodes of the median height: whatever they turn out to be settles many."""
-        heights = self.lattice.heights_of_nodes()
-        values = np.sort(heights[open_nodes])
-        chosen: BoolArray = open_nodes & (heights == values[len(values) // 2])
-        return chosen
+    def close_in(self, nodes: BoolArray) -> None:
+        """Refuse what the estimate takes for better than the best; show that the rest is not."""
+        loss = self.evaluate.best_loss
+        estimated = self.estimate.losses(near=loss)
+        better = below(estimated, loss)
+        if not self.settle(np.argwhere(maximal(nodes & better)), self.refuse_join):
+            rest = self.open_nodes() & ~better
+            self.settle(
+                np.argwhere(minimal(rest)), lambda group: self.raise_meet(group, estimated, _SLACK * loss)
+            )
+
+    def settle(self, points: IntArray, attempt: Callable[[IntArray], bool]) -> bool:
+        """Close nodes by attempts on groups, split where one fails; tell of a better node, which ends it."""
+        loss = self.evaluate.best_loss
+        groups = [points] if len(points) else []
+        while groups:
+            group = groups.pop()
+            group = group[self.are_open(group)]
+            if not len(group):
+                continue
+            done = attempt(group)
+            if self.evaluate.best and below(self.evaluate.best_loss, loss):
+                self.descend(self.evaluate.best.node)
+                return True
+            if not done and len(group) > 1:
+                groups += self.split(group, group.min(axis=0), group.max(axis=0))
+        return False
+
+    def refuse_join(self, group: IntArray) -> bool:
+        """Refuse the node above all of a group, and so all of them."""
+        join = group.max(axis=0)
+        if self.accepted[tuple(join)] and len(group) > 1:
+            return False
+        return not self.probe(self.lattice.node(join)).acceptable
+
+    def raise_meet(self, group: IntArray, estimated: FloatArray, promising: float) -> bool:
+        """Show that the node below all of a group is no better than the best, and so none of them is."""
+        meet = group.min(axis=0)
+        if len(group) > 1 and estimated[tuple(meet)] < promising:
+            return False
+        return not below(self.probe(self.lattice.node(meet)).bound, self.evaluate.best_loss)
+
+    def are_open(self, points: IntArray) -> BoolArray:
+        """Mark the nodes, given by their indices, that could be better than the best."""
+        at = tuple(points.T)
+        found: BoolArray = ~self.closed[at] & below(self.rising[at], self.evaluate.best_loss)
+        return found
 
 
 def _retained(problem: Problem) -> FloatArray:
@@ -179,43 +241,3 @@ def _retained(problem: Problem) -> FloatArray:
                 share = counts[counts > 0] / problem.records
                 kept[axis, at] -= float((share * np.log2(share)).sum())
     return kept
-
-
-class Branches:
-    """A walk for lattices too large to hold: levels are chosen axis by axis, depth first.
-
-    Lemma (the subset property of Incognito, LeFevre et al. 2005): if some axes at these levels are
-    refused with all others at their top, every completion is refused, for it lies below.
-    """
-
-    def __init__(self, problem: Problem, evaluate: Evaluator) -> None:
-        """Walk the axes that shrink the counts most first."""
-        self.problem = problem
-        self.evaluate = evaluate
-        self.lattice = problem.lattice
-        self.last = [levels - 1 for levels in self.lattice.shape]
-
-    def search(self) -> None:
-        """Visit every branch that could hold a better node."""
-        self.visit(0, list(self.last))
-
-    def visit(self, depth: int, index: list[int]) -> None:
-        """Choose the next axis' level; axes not yet chosen stand at their top."""
-        if depth == len(index):
-            return
-        axis = self.evaluate.walk[depth]
-        for level in range(self.last[axis] + 1):
-            index[axis] = level
-            if not below(self.bound(depth + 1, index), self.evaluate.best_loss):
-                break  # The bound never falls going up.
-            if self.evaluate(self.lattice.node(index)).acceptable:
-                self.visit(depth + 1, index)
-        index[axis] = self.last[axis]
-
-    def bound(self, depth: int, index: Iterable[int]) -> float:
-        """Return the least loss of any completion: the axes not yet chosen at their bottom."""
-        chosen = set(self.evaluate.walk[:depth])
-        least = self.lattice.node([at if axis in chosen else 0 for axis, at in enumerate(index)])
-        if self.problem.metric.separable is not When.NEVER:
-            return self.problem.loss_of(least)
-        return self.evaluate(least).bound

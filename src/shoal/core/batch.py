@@ -7,8 +7,9 @@ that prefix tree.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from queue import SimpleQueue
 
@@ -19,9 +20,11 @@ from shoal.core.counts import Counts
 from shoal.core.hierarchy import Hierarchy
 from shoal.core.lattice import Lattice
 
-_CORES = os.cpu_count() or 1
+CORES = os.cpu_count() or 1
 # A part begins at the bottom again, so parts are few; they do not depend on the machine, nor does the work.
 _FEWEST_PARTS, _MOST_PARTS, _NODES_PER_PART = 2, 16, 100
+_TALLY = 4096  # values counted in a table of their own; larger ones are few
+_ROOM = 1 << 20  # values written before they are copied away
 
 
 @dataclass(frozen=True)
@@ -34,6 +37,31 @@ class Batch:
     cost: int  # columns generalized times combinations read
 
 
+@dataclass(frozen=True)
+class Spread:
+    """How the records of each node spread over its classes."""
+
+    begins: IntArray  # (nodes + 1,): where each node's values begin
+    values: IntArray  # what tells classes apart (size, distinct codes), ascending within a node
+    records: IntArray  # the records in classes of that value
+    classes: IntArray  # (nodes,)
+    rows_scanned: int
+
+
+def joined(parts: Iterable[Spread]) -> Spread:
+    """Put spreads of consecutive nodes one after the other."""
+    parts = list(parts)
+    shifts = np.cumsum([0, *[part.begins[-1] for part in parts]])
+    begins = [part.begins[:-1] + shift for part, shift in zip(parts, shifts[:-1], strict=True)]
+    return Spread(
+        np.concatenate([*begins, shifts[-1:]]),
+        np.concatenate([part.values for part in parts]),
+        np.concatenate([part.records for part in parts]),
+        np.concatenate([part.classes for part in parts]),
+        sum(part.rows_scanned for part in parts),
+    )
+
+
 class BatchCounter:
     """Counts nodes of one lattice; keys must fit one word."""
 
@@ -44,9 +72,9 @@ class BatchCounter:
         self.order = list(order)
         self.base = _at_bottom(counts, hierarchies, lattice)
         self.tables = _tables(counts, hierarchies, lattice, self.order)
-        self._pool = ThreadPoolExecutor(_CORES)
+        self._pool = ThreadPoolExecutor(CORES)
         self._spaces: SimpleQueue[tuple[IntArray, IntArray, IntArray]] = SimpleQueue()
-        for _ in range(_CORES):
+        for _ in range(CORES):
             self._spaces.put(self._space())
 
     def _space(self) -> tuple[IntArray, IntArray, IntArray]:
@@ -77,16 +105,49 @@ class BatchCounter:
         return [part for part in np.array_split(nodes, parts) if len(part)]
 
     def _walk(self, nodes: IntArray, least_size: int) -> tuple[IntArray, IntArray, int, int]:
-        from shoal.core import kernels
+        from shoal.core import walks
 
-        space = self._spaces.get()
-        try:
-            found: tuple[IntArray, IntArray, int, int] = kernels.count_nodes(
+        with self._working_space() as space:
+            found: tuple[IntArray, IntArray, int, int] = walks.count_nodes(
                 self.base.keys[0], self.base.sizes, nodes, *self.tables, least_size, *space
             )
+        return found
+
+    def spread(self, nodes: IntArray, kept: int, most: int) -> Spread:
+        """Tell how records spread over classes, node by node; nodes are sorted, in the order of the walk.
+
+        `kept` is the mask of a key's bits that tell classes apart, -1 for all: then classes are told by
+        their size, else by how many distinct codes lie in the bits it drops. `most` bounds the values
+        of a node.
+        """
+        parts = self._parts(nodes)
+        return joined(self._pool.map(self._spread, parts, [kept] * len(parts), [most] * len(parts)))
+
+    def _spread(self, nodes: IntArray, kept: int, most: int) -> Spread:
+        from shoal.core import walks
+
+        found = []
+        tally = np.zeros(min(_TALLY, most + 1), np.int64)
+        with self._working_space() as space:
+            while len(nodes):
+                room = min(len(nodes) * most, max(_ROOM, most))
+                values, records = np.empty((2, room), np.int64)
+                begins, classes, rows = walks.spread_nodes(
+                    self.base.keys[0], self.base.sizes, nodes, *self.tables, kept, *space,
+                    tally, values, records,
+                )  # fmt: skip
+                used = begins[-1]
+                found.append(Spread(begins, values[:used].copy(), records[:used].copy(), classes, rows))
+                nodes = nodes[len(classes) :]
+        return joined(found)
+
+    @contextmanager
+    def _working_space(self) -> Iterator[tuple[IntArray, IntArray, IntArray]]:
+        space = self._spaces.get()
+        try:
+            yield space
         finally:
             self._spaces.put(space)
-        return found
 
 
 def _at_bottom(counts: Counts, hierarchies: Sequence[Hierarchy], lattice: Lattice) -> Counts:

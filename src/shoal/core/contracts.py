@@ -12,10 +12,11 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from shoal.core.arrays import BoolArray, FloatArray
+from shoal.core.arrays import BoolArray, FloatArray, IntArray
 from shoal.core.classes import Classes
 from shoal.core.counts import Counts, Domain
 from shoal.core.recoding import Recoding
+from shoal.errors import UsageError
 
 if TYPE_CHECKING:
     from shoal.core.evaluate import Evaluation, Evaluator, Problem
@@ -80,6 +81,8 @@ class Metric(ABC):
     monotone: ClassVar[When]
     # The loss is `total` of the sum over columns of a value per level, which `table` gives.
     separable: ClassVar[When] = When.NEVER
+    # The loss needs of the classes their sizes alone.
+    by_size: ClassVar[bool] = False
     # Column weights of the policy count.
     weighted: ClassVar[bool] = False
 
@@ -103,6 +106,10 @@ class Algorithm(ABC):
 
     def refuses(self, problem: Problem) -> str | None:
         """Say why this problem cannot be honoured, or None; one who prunes needs a monotone problem."""
+        return None
+
+    def own_limit(self, models: Sequence[Model]) -> int | None:
+        """Return the limit that this search brings along where the policy names none."""
         return None
 
     @abstractmethod
@@ -141,6 +148,16 @@ class Engine(ABC):
         blank: Sequence[str] | None,
     ) -> Any:
         """Keep some columns, replace values by their groups' labels, drop (or blank) suppressed records."""
+
+    def positions(
+        self, table: Any, columns: Sequence[str], domains: Mapping[str, Domain], keys: IntArray
+    ) -> IntArray:
+        """Find the rows whose packed combination of some columns is among the keys (words, combinations).
+
+        Returns their places in the order in which the table holds its rows, from 0, ascending.
+        """
+        message = f"{type(self).__name__} cannot tell where a row stands: its tables have no order."
+        raise UsageError(message)
 
     @abstractmethod
     def format_of(self, path: Path) -> str:

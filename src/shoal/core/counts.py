@@ -16,6 +16,7 @@ from shoal.core.arrays import IntArray
 
 WORD_BITS = 63  # the sign bit stays free
 _NOBODY = np.empty(0, np.int64)
+_NO_FIELDS = np.empty((0, 4), np.int64)
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,19 @@ def layout(widths: Sequence[int]) -> tuple[Field, ...]:
         fields.append(Field(word, used, (1 << bits) - 1))
         used += bits
     return tuple(fields)
+
+
+def _moves(old: Sequence[Field], new: Sequence[Field]) -> IntArray:
+    """Tell how fields move: word, shift, mask, new word, new shift; those that move alike go together."""
+    moves: list[list[int]] = []
+    for a, b in zip(old, new, strict=True):
+        last = moves[-1] if moves else [-1] * 5
+        by = a.shift - last[1]
+        if (a.word, b.word, b.shift) == (last[0], last[3], last[4] + by) and by > 0:
+            last[2] |= a.mask << by
+        else:
+            moves.append([a.word, a.shift, a.mask, b.word, b.shift])
+    return np.array(moves)
 
 
 @dataclass(frozen=True)
@@ -121,6 +135,15 @@ class Counts:
         codes: IntArray = (self.keys[field.word] >> field.shift) & field.mask
         return codes
 
+    def joint(self, column: str) -> tuple[Counts, int] | None:
+        """Let a sensitive column's code be one more field of the key, and tell where; None without room."""
+        entries = self.sensitive[column]
+        used = max(field.shift + field.mask.bit_length() for field in self.fields)
+        if len(self.keys) > 1 or used + entries.bits > WORD_BITS:
+            return None
+        keys = self.keys[0][entries.rows] | (entries.codes << used)
+        return Counts(self.fields, keys.reshape(1, -1), entries.counts, {}), used
+
     def roll_up(self, groups: Mapping[int, IntArray]) -> Counts:
         """Replace some columns' codes by their groups, in one pass, and add up what became equal."""
         from shoal.core.kernels import roll_up_word, roll_up_words
@@ -137,8 +160,35 @@ class Counts:
             keys = word.reshape(1, -1)
         else:
             keys, sizes = roll_up_words(self.keys, self.sizes, np.array(places), maps, inverse)
-        sensitive = {name: entries.moved(inverse) for name, entries in self.sensitive.items()}
-        return Counts(self.fields, keys, sizes, sensitive)
+        return Counts(self.fields, keys, sizes, self._moved(inverse))
+
+    def project(self, columns: Sequence[int]) -> Counts:
+        """Keep some columns' fields, packed afresh in this order, and add up what became equal."""
+        from shoal.core.kernels import add_up_cells, pack, roll_up_word, roll_up_words
+
+        held = [self.fields[column] for column in columns]
+        fields = layout([field.mask.bit_length() for field in held])
+        words = fields[-1].word + 1
+        packed = pack(self.keys, _moves(held, fields), words)
+        cells = 1 << (fields[-1].shift + fields[-1].mask.bit_length())
+        inverse = np.empty(len(self), np.int64) if self.sensitive else _NOBODY
+        if words > 1:
+            keys, sizes = roll_up_words(packed, self.sizes, _NO_FIELDS, _NOBODY, inverse)
+            return Counts(fields, keys, sizes, self._moved(inverse))
+        if cells <= len(self) and not self.sensitive:  # a cell for each possible key is then the fastest
+            word, sizes = add_up_cells(packed[0], self.sizes, cells)
+        else:
+            word, sizes = roll_up_word(packed[0], self.sizes, _NO_FIELDS, _NOBODY, inverse)
+        return Counts(fields, word.reshape(1, -1), sizes, self._moved(inverse))
+
+    def _moved(self, inverse: IntArray) -> dict[str, Entries]:
+        """Let the sensitive values follow their combinations to new rows."""
+        return {name: entries.moved(inverse) for name, entries in self.sensitive.items()}
+
+
+def of_sizes(sizes: IntArray) -> Counts:
+    """Build counts of which nothing but the sizes is known."""
+    return Counts((), np.empty((0, len(sizes)), np.int64), sizes, {})
 
 
 def missing_records(counts: Counts, domain: Domain) -> int:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, overload
@@ -12,20 +13,24 @@ from typing import Any, overload
 import numpy as np
 
 from shoal.core.arrays import BoolArray, FloatArray, IntArray
-from shoal.core.batch import BatchCounter
+from shoal.core.batch import CORES, BatchCounter
+from shoal.core.books import Books
+from shoal.core.cells import Cells
 from shoal.core.classes import Classes
 from shoal.core.contracts import Guarantee, Metric, Model
-from shoal.core.counts import Counts
+from shoal.core.counts import Counts, of_sizes
 from shoal.core.hierarchy import Hierarchy
 from shoal.core.hubs import Hubs
 from shoal.core.lattice import Lattice, Node
 from shoal.core.recoding import Recoding
+from shoal.core.tags import nodes_of
 from shoal.errors import OutOfTime
 
 Progress = Callable[[str, int, int | None], None]  # phase, done, of how many
 
 LARGEST_HELD = 2_000_000  # nodes; a larger lattice is walked without arrays
 _SLICE = 4096  # nodes counted between two looks at the clock
+_WIDE = 200_000  # combinations; below, handing a node to another core costs more than counting it
 _EQUAL = 1e-12  # losses this close, relatively, are a tie
 
 
@@ -90,13 +95,7 @@ class Problem:
 
     def losses(self) -> FloatArray:
         """Return the separable metric's loss of every node, in the lattice's shape."""
-        table = self.metric.table(self)
-        lattice = self.lattice
-        parts = np.zeros(lattice.shape)
-        for axis, members in enumerate(lattice.axes):
-            part = sum(table[column][lattice.low[axis] : lattice.high[axis] + 1] for column in members)
-            parts += np.reshape(part, [-1 if a == axis else 1 for a in range(len(lattice.axes))])
-        losses: FloatArray = self.metric.total(parts)
+        losses: FloatArray = self.metric.total(self.lattice.sums(self.metric.table(self)))
         return losses
 
     def loss_of(self, node: Node) -> float:
@@ -173,15 +172,6 @@ def best(evaluations: Iterable[Evaluation]) -> Evaluation | None:
     return found
 
 
-@dataclass(frozen=True)
-class _BatchWork:
-    """What counting all nodes at once cost."""
-
-    nodes: int = 0
-    rows: int = 0
-    score: float = 0.0
-
-
 class Evaluator:
     """Judges nodes, each once, and keeps the books."""
 
@@ -195,14 +185,13 @@ class Evaluator:
         self._until = math.inf if seconds is None else time.monotonic() + seconds
         self._progress = progress
         self._told = 0.0
-        self._score = 0.0
         self._nodes = 0
-        self._batch: _BatchWork | None = None
+        self._books = Books()
         self.nodes_accepted = 0
 
     @cached_property
     def _hubs(self) -> Hubs:
-        return Hubs(self.problem.counts, self.problem.hierarchies)
+        return Hubs(self.problem.counts, self.problem.hierarchies, self._books)
 
     @property
     def order(self) -> tuple[int, ...]:
@@ -224,36 +213,100 @@ class Evaluator:
     @property
     def nodes_evaluated(self) -> int:
         """The number of nodes judged so far."""
-        return self._batch.nodes if self._batch else self._nodes
+        return self._nodes
 
     def __call__(self, node: Node) -> Evaluation:
         """Judge a node."""
         known = self._known.get(node)
         if known is None:
             self._check_time()
-            known = self._note(self._judge(node))
-            self._nodes += 1
+            known = self._note(self._judge(node)())
         return known
+
+    def rolled(self, counts: Counts, groups: Mapping[int, IntArray]) -> Counts:
+        """Roll counts up; a search that walks its own way keeps its own counts."""
+        self._check_time()
+        if not groups:
+            return counts
+        self._books.read(len(counts), len(groups))
+        return counts.roll_up(groups)
+
+    def judged(self, node: Node, counts: Counts) -> Evaluation:
+        """Judge a node whose counts are at hand."""
+        return self._known.get(node) or self._note(self._judgement(node, Classes(counts)))
+
+    def holds(self, counts: Counts) -> bool:
+        """Tell whether counts over fewer columns are acceptable."""
+        classes = Classes(counts)
+        suppressed = int(classes.sizes[self.problem.violations(classes)].sum())
+        self._books.made(len(counts))
+        self._books.subset_evaluations += 1
+        return self._acceptable(suppressed)
+
+    def _acceptable(self, suppressed: int) -> bool:
+        return suppressed <= self.problem.limit and suppressed < self.problem.records
 
     def _note(self, evaluation: Evaluation) -> Evaluation:
         if self.problem.lattice.size <= LARGEST_HELD:
             self._known[evaluation.node] = evaluation
-        size = evaluation.classes
-        self._score += size * math.log2(size) if size else 0.0
+        self._nodes += 1
+        self._books.made(evaluation.classes)
         if evaluation.acceptable:
             self.nodes_accepted += 1
             if better(evaluation, self.best):
                 self.best = evaluation
         return evaluation
 
-    def _judge(self, node: Node) -> Evaluation:
-        problem = self.problem
-        classes = self.classes(node)
-        mask = problem.violations(classes)
-        suppressed = int(classes.sizes[mask].sum())
-        acceptable = suppressed <= problem.limit and suppressed < problem.records
+    def ahead(self, nodes: Sequence[Node]) -> None:
+        """Judge nodes that will be asked for, on all cores; it pays where counts are `wide`."""
+        fresh = [node for node in nodes if node not in self._known]
+        if len(fresh) < 2:
+            return
+        self._check_time()
+        for evaluation in self._pool.map(lambda judge: judge(), list(map(self._judge, fresh))):
+            self._note(evaluation)
+
+    @property
+    def wide(self) -> bool:
+        """Whether counting a node takes so long that other cores should help."""
+        return len(self.problem.counts) >= _WIDE
+
+    @cached_property
+    def _pool(self) -> ThreadPoolExecutor:
+        return ThreadPoolExecutor(CORES)
+
+    def _judge(self, node: Node) -> Callable[[], Evaluation]:
+        """Prepare a node's evaluation; what is left to do may run beside others."""
+        cells = self._cells
+        if not cells or not cells.fits(node):
+            found = self._judgement(node, self.classes(node))
+            return lambda: found
+        lower, counts = self._hubs.below(node)
+        self._books.read(len(counts), sum([low < high for low, high in zip(lower, node, strict=True)]))
+
+        def finish() -> Evaluation:
+            sizes, short = cells.count(counts, lower, node, self.problem.least_size)
+            return self._judgement(node, Classes(of_sizes(sizes)), short)
+
+        return finish
+
+    def _judgement(self, node: Node, classes: Classes, suppressed: int | None = None) -> Evaluation:
+        mask = None
+        if suppressed is None:
+            mask = self.problem.violations(classes)
+            suppressed = int(classes.sizes[mask].sum())
+        acceptable = self._acceptable(suppressed)
         bound, loss = self._losses(node, classes, mask, acceptable)
         return Evaluation(node, acceptable, suppressed, len(classes), loss, bound)
+
+    @cached_property
+    def _cells(self) -> Cells | None:
+        """What counts a node's class sizes, where nothing else is asked for and keys fit one word."""
+        problem = self.problem
+        by_size = problem.metric.by_size or problem.metric.separable.given(problem.limit > 0)
+        if not by_size or len(problem.counts.keys) > 1 or not all(m.by_size for m in problem.models):
+            return None
+        return Cells(problem.counts, problem.hierarchies)
 
     @cached_property
     def _batches(self) -> BatchCounter | None:
@@ -271,7 +324,6 @@ class Evaluator:
         shape = problem.lattice.shape
         turned = [shape[axis] for axis in self.walk]
         accepted = np.zeros(shape, np.bool_)
-        work = _BatchWork()
         for start in range(0, problem.lattice.size, _SLICE):
             self._check_time(done=start)
             numbers = np.arange(start, min(start + _SLICE, problem.lattice.size))
@@ -279,21 +331,33 @@ class Evaluator:
             indices[:, self.walk] = np.stack(np.unravel_index(numbers, turned), axis=1)
             found = self._batches.count(indices, problem.least_size)
             accepted[tuple(indices.T)] = (found.short <= problem.limit) & (found.short < problem.records)
-            score = found.cost + float((found.classes * np.log2(found.classes)).sum())
-            work = _BatchWork(work.nodes + len(numbers), work.rows + found.rows_scanned, work.score + score)
-        self._batch = work
+            self._books.rows_scanned += found.rows_scanned
+            self._books.score += found.cost + float((found.classes * np.log2(found.classes)).sum())
+        self._nodes = problem.lattice.size
         return accepted
 
-    def _losses(self, node: Node, classes: Classes, mask: BoolArray, acceptable: bool) -> tuple[float, float]:
+    def best_of(self, accepted: BoolArray) -> Evaluation | None:
+        """Compare acceptable nodes on loss; only those are counted whose loss must be."""
+        problem, lattice = self.problem, self.problem.lattice
+        if accepted.any() and problem.metric.separable.given(problem.limit > 0):
+            losses = np.where(accepted, problem.losses(), np.inf)
+            accepted = losses <= losses.min() * (1 + 1e-9)  # evaluated next, which settles ties
+        return best(self(node) for node in nodes_of(lattice, accepted))
+
+    def _losses(
+        self, node: Node, classes: Classes, mask: BoolArray | None, acceptable: bool
+    ) -> tuple[float, float]:
+        """Return the loss without suppression and, where the node is acceptable, with it."""
         problem = self.problem
         metric = problem.metric
-        if metric.separable.given(suppression=True):
+        if metric.separable.given(problem.limit > 0):
             loss = problem.loss_of(node)
             return loss, loss if acceptable else math.inf
         recoding = problem.recoding(node)
         bound = metric.loss(problem, recoding, classes, classes.nothing())
         if not acceptable:
             return bound, math.inf
+        mask = problem.violations(classes) if mask is None else mask
         return bound, metric.loss(problem, recoding, classes, mask) if mask.any() else bound
 
     def classes(self, node: Node) -> Classes:
@@ -318,13 +382,13 @@ class Evaluator:
         compared: int = 0,
     ) -> Evaluation:
         """Return the chosen evaluation with what was proven and what it cost."""
-        hubs, batch = self._hubs, self._batch
+        books = self._books
         work = Work(
-            nodes_evaluated=self.nodes_evaluated,
+            nodes_evaluated=min(self._nodes, self.problem.lattice.size),
             nodes_tagged=tagged,
             nodes_compared=compared,
-            subset_evaluations=len(hubs.order),  # each column alone at its top, to order them
-            rows_scanned=hubs.rows_scanned + (batch.rows if batch else 0),
-            node_score=batch.score if batch else hubs.cost + self._score,
+            subset_evaluations=books.subset_evaluations,
+            rows_scanned=books.rows_scanned,
+            node_score=books.score,
         )
         return replace(chosen, proven=proven, candidates=tuple(candidates), work=work)

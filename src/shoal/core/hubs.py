@@ -1,8 +1,8 @@
 """Hubs: counts already rolled up, kept within a memory budget, from which further nodes roll up.
 
-A node is reached column by column, the columns that shrink the counts most first. Every step on the
-first half of the way is kept, so nodes that begin alike share their beginning; the columns of the second
-half are rolled up in one pass, for what lies between is seldom asked for again.
+A node is reached column by column, the columns that shrink the counts most first. Nodes that begin alike
+share their beginning: once one has been asked for again, every step of it is kept. The other columns are
+rolled up in one pass, for what lies between is seldom asked for again.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 
 from shoal.core.arrays import IntArray
+from shoal.core.books import Books
 from shoal.core.counts import Counts
 from shoal.core.hierarchy import Hierarchy
 from shoal.core.lattice import Node
@@ -22,17 +23,20 @@ _SAMPLE = 200_000  # combinations that are enough to order the columns by
 class Hubs:
     """Rolls up to any node from the nearest counts it holds."""
 
-    def __init__(self, counts: Counts, hierarchies: Sequence[Hierarchy], budget: int = _BYTES) -> None:
+    def __init__(
+        self, counts: Counts, hierarchies: Sequence[Hierarchy], books: Books, budget: int = _BYTES
+    ) -> None:
         """Begin with the counts as they are (every column at level 0)."""
         self.base = counts
         self.hierarchies = tuple(hierarchies)
-        self.rows_scanned = 0
-        self.cost = 0  # columns generalized times combinations read, for nodes
+        self.books = books
         self.order = self._shrinking_first()
         self._room = budget // 8  # numbers held
         self._held: OrderedDict[Node, Counts] = OrderedDict()
         self._bottom = (0,) * len(self.order)
         self._shared = len(self.order) // 2
+        self._begun = len(self.order) // 3
+        self._asked: set[Node] = set()
 
     def _shrinking_first(self) -> tuple[int, ...]:
         """Order the columns by how few combinations remain when one alone is at its top."""
@@ -40,13 +44,35 @@ class Hubs:
         some = self.base.sample(_SAMPLE)
         for column, hierarchy in enumerate(self.hierarchies):
             top = some.roll_up({column: hierarchy.groups(hierarchy.height)})
-            self.rows_scanned += len(some)
+            self.books.rows_scanned += len(some)
+            self.books.subset_evaluations += 1
             remaining.append((len(top), column))
         return tuple(column for _, column in sorted(remaining))
 
     def counts(self, node: Node) -> Counts:
         """Return the counts at a node, rolled up from the nearest that are held."""
-        target = tuple([node[column] for column in self.order])
+        return self._reach(tuple([node[column] for column in self.order]))
+
+    def below(self, node: Node) -> tuple[Node, Counts]:
+        """Return a node below, of which the first columns are generalized (when asked again), and counts."""
+        wanted = [node[column] for column in self.order[: self._begun]]
+        target = (*wanted, *self._bottom[self._begun :])
+        if self._first_time(target):
+            _, target = self._nearest(target)
+        counts = self._reach(target)
+        lower = [0] * len(node)
+        for column, level in zip(self.order, target, strict=True):
+            lower[column] = level
+        return tuple(lower), counts
+
+    def _first_time(self, beginning: Node) -> bool:
+        """Tell whether a beginning is asked for the first time: what is used once is not worth holding."""
+        fresh = beginning not in self._asked
+        self._asked.add(beginning)
+        return fresh
+
+    def _reach(self, target: Node) -> Counts:
+        share = 0 if self._first_time(target[: self._shared]) else self._shared
         place, source = self._nearest(target)
         at = list(source)
         counts = self._held[source] if source != self._bottom else self.base
@@ -57,14 +83,13 @@ class Hubs:
                 column = self.order[position]
                 waiting[column] = self.hierarchies[column].between(low, high)
                 at[position] = high
-                if position < self._shared:
+                if position < share:
                     counts = self._rolled(counts, waiting, tuple(at))
                     waiting = {}
         return self._rolled(counts, waiting, target) if waiting else counts
 
     def _rolled(self, counts: Counts, groups: dict[int, IntArray], node: Node) -> Counts:
-        self.rows_scanned += len(counts)
-        self.cost += len(counts) * len(groups)
+        self.books.read(len(counts), len(groups))
         rolled = counts.roll_up(groups)
         self._hold(node, rolled)
         return rolled

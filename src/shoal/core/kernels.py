@@ -27,11 +27,11 @@ def roll_up_word(
     rows = keys.shape[0]
     rewritten = keys.copy()
     for field in range(fields.shape[0]):
-        _rewrite(rewritten, fields[field, 1], fields[field, 2], maps[fields[field, 3] :])
-    slots = np.empty(_table_size(rows), np.int32)
+        rewrite(rewritten, fields[field, 1], fields[field, 2], maps[fields[field, 3] :])
+    slots = np.empty(table_size(rows), np.int32)
     out_keys = np.empty(rows, np.int64)
     out_counts = np.empty(rows, np.int64)
-    found = _group(rewritten, counts, slots, out_keys, out_counts, inverse)
+    found = group(rewritten, counts, slots, out_keys, out_counts, inverse)
     return out_keys[:found].copy(), out_counts[:found].copy()
 
 
@@ -47,8 +47,8 @@ def roll_up_words(
     words, rows = keys.shape
     rewritten = keys.copy()
     for field in range(fields.shape[0]):
-        _rewrite(rewritten[fields[field, 0]], fields[field, 1], fields[field, 2], maps[fields[field, 3] :])
-    size = _table_size(rows)
+        rewrite(rewritten[fields[field, 0]], fields[field, 1], fields[field, 2], maps[fields[field, 3] :])
+    size = table_size(rows)
     slots = np.full(size, -1, np.int32)
     out_keys = np.empty((words, rows), np.int64)
     out_counts = np.empty(rows, np.int64)
@@ -82,78 +82,7 @@ def roll_up_words(
 
 
 @njit(cache=True, nogil=True)
-def count_nodes(
-    keys: IntArray,  # (rows,): one-word keys, every axis at its lowest level
-    counts: IntArray,  # (rows,)
-    nodes: IntArray,  # (nodes, axes): levels above the lowest, in lexicographic order
-    fields: IntArray,  # (fields, 3): axis, shift, mask of each field that an axis moves, by axis
-    starts: IntArray,  # (fields, levels, levels): where the map from a level to a higher one begins
-    maps: IntArray,  # all maps, one after the other
-    least_size: int,
-    held_keys: IntArray,  # (2 * axes + 2, rows): working space
-    held_counts: IntArray,  # (2 * axes + 1, rows)
-    slots: IntArray,  # the table that groups
-) -> tuple[IntArray, IntArray, int, int]:
-    """Count nodes as a prefix tree: records in small classes and classes of each; rows read; its cost."""
-    axes = nodes.shape[1]
-    rows = keys.shape[0]
-    # Depth d holds the counts with the first d axes at their present levels; each depth has two
-    # buffers, so that one level rolls up from a lower one. At level 0 a depth is the one before it.
-    held_keys[0] = keys
-    held_counts[0] = counts
-    where = np.zeros(axes + 1, np.int64)
-    length = np.full(axes + 1, rows, np.int64)
-    at = np.zeros(axes, np.int64)
-    short = np.empty(nodes.shape[0], np.int64)
-    classes = np.empty(nodes.shape[0], np.int64)
-    nobody = np.empty(0, np.int64)
-    scanned = 0
-    cost = 0
-    for node in range(nodes.shape[0]):
-        first = 0
-        while first < axes and at[first] == nodes[node, first]:
-            first += 1
-        for axis in range(first, axes):
-            if axis > first:
-                at[axis] = 0
-                where[axis + 1] = where[axis]
-                length[axis + 1] = length[axis]
-            level = nodes[node, axis]
-            if level > at[axis]:
-                read = length[axis + 1]
-                source = where[axis + 1]
-                target = 2 * axis + 1 if source != 2 * axis + 1 else 2 * axis + 2
-                rewritten = held_keys[2 * axes + 1, :read]
-                rewritten[:] = held_keys[source, :read]
-                for field in range(fields.shape[0]):
-                    if fields[field, 0] == axis:
-                        groups = maps[starts[field, at[axis], level] :]
-                        _rewrite(rewritten, fields[field, 1], fields[field, 2], groups)
-                        cost += read
-                size = _table_size(read)
-                length[axis + 1] = _group(
-                    rewritten,
-                    held_counts[source],
-                    slots[:size],
-                    held_keys[target],
-                    held_counts[target],
-                    nobody,
-                )
-                scanned += read
-                where[axis + 1] = target
-                at[axis] = level
-        total = 0
-        leaf = held_counts[where[axes]]
-        for row in range(length[axes]):
-            if leaf[row] < least_size:
-                total += leaf[row]
-        short[node] = total
-        classes[node] = length[axes]
-    return short, classes, scanned, cost
-
-
-@njit(cache=True, nogil=True)
-def _rewrite(keys: IntArray, shift: int, mask: int, groups: IntArray) -> None:
+def rewrite(keys: IntArray, shift: int, mask: int, groups: IntArray) -> None:
     """Replace one field of every key by its group."""
     clear = ~(mask << shift)
     for row in range(keys.shape[0]):
@@ -162,7 +91,7 @@ def _rewrite(keys: IntArray, shift: int, mask: int, groups: IntArray) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _table_size(rows: int) -> int:
+def table_size(rows: int) -> int:
     """Return a power of two that leaves the table two thirds empty."""
     size = 16
     while size < 3 * rows:
@@ -171,10 +100,10 @@ def _table_size(rows: int) -> int:
 
 
 @njit(cache=True, nogil=True)
-def _group(
+def group(
     keys: IntArray,
     counts: IntArray,
-    slots: IntArray,  # as many as _table_size says
+    slots: IntArray,  # as many as table_size says
     out_keys: IntArray,
     out_counts: IntArray,
     inverse: IntArray,
@@ -207,3 +136,129 @@ def _group(
         if want_inverse:
             inverse[row] = at
     return found
+
+
+@njit(cache=True, nogil=True)
+def _fill(
+    at: IntArray,
+    node: IntArray,
+    fields: IntArray,
+    groups: IntArray,
+    starts: IntArray,
+    maps: IntArray,
+    chunks: IntArray,
+    lookup: IntArray,
+) -> None:
+    """Write, for each chunk of columns and each of its codes, its part of a class's place."""
+    stride = 1
+    for chunk in range(chunks.shape[0]):
+        table = lookup[chunks[chunk, 3] :]
+        table[0] = 0
+        for column in range(chunks[chunk, 0], chunks[chunk, 1]):
+            start = starts[column, at[column], node[column]]
+            local = fields[column, 0] - fields[chunks[chunk, 0], 0]
+            for code in range(groups[column, at[column]] - 1, -1, -1):  # what it reads is written last
+                part = maps[start + code] * stride
+                for lower in range(1 << local):
+                    table[(code << local) + lower] = table[lower] + part
+            stride *= groups[column, node[column]]
+
+
+@njit(cache=True, nogil=True)
+def _chunk(chunk: IntArray, fields: IntArray, lookup: IntArray) -> tuple[int, int, IntArray]:
+    """Return a chunk's shift, mask and table."""
+    return fields[chunk[0], 0], chunk[2], lookup[chunk[3] :]
+
+
+@njit(cache=True, nogil=True)
+def class_sizes(
+    keys: IntArray,  # (rows,): one-word keys
+    counts: IntArray,  # (rows,)
+    at: IntArray,  # (columns,): the levels that the keys have
+    node: IntArray,  # (columns,): the levels to reach
+    fields: IntArray,  # (columns, 2): shift and mask of each column
+    groups: IntArray,  # (columns, levels): how many groups a level has
+    starts: IntArray,  # (columns, levels, levels): where the map from a level to another begins
+    maps: IntArray,  # all maps, one after the other
+    chunks: IntArray,  # (a multiple of 4, 4): columns looked up together: first, end, mask, where in lookup
+    least_size: int,
+    lookup: IntArray,  # working space for the chunks' tables
+    cells: IntArray,  # a zero for every class that could be
+    places: IntArray,  # (rows,): working space
+    sizes: IntArray,  # (rows,): the classes' sizes are written here
+) -> tuple[int, int]:
+    """Add up the counts of each class in a cell of its own; return classes and records in small ones."""
+    rows = keys.shape[0]
+    _fill(at, node, fields, groups, starts, maps, chunks, lookup)
+    for four in range(0, chunks.shape[0], 4):  # looked up in one pass
+        shift0, mask0, lookup0 = _chunk(chunks[four], fields, lookup)
+        shift1, mask1, lookup1 = _chunk(chunks[four + 1], fields, lookup)
+        shift2, mask2, lookup2 = _chunk(chunks[four + 2], fields, lookup)
+        shift3, mask3, lookup3 = _chunk(chunks[four + 3], fields, lookup)
+        for row in range(rows):
+            key = keys[row]
+            place = lookup0[(key >> shift0) & mask0] + lookup1[(key >> shift1) & mask1]
+            place += lookup2[(key >> shift2) & mask2] + lookup3[(key >> shift3) & mask3]
+            places[row] = place if four == 0 else places[row] + place
+    for row in range(rows):
+        cells[places[row]] += counts[row]
+    found = 0
+    short = 0
+    for row in range(rows):
+        size = cells[places[row]]
+        if size > 0:  # a cell is read once and left as it was
+            cells[places[row]] = 0
+            sizes[found] = size
+            found += 1
+            if size < least_size:
+                short += size
+    return found, short
+
+
+@njit(cache=True, nogil=True)
+def first_at_least(begins: IntArray, values: IntArray, least: int) -> IntArray:
+    """Find, in each stretch of values that grow from 0 or more, the first not below the least, or its end."""
+    found = np.empty(begins.shape[0] - 1, np.int64)
+    for stretch in range(found.shape[0]):
+        low = begins[stretch]
+        high = min(begins[stretch + 1], low + least)  # the value at a place is no less than the place
+        while low < high:
+            middle = (low + high) // 2
+            if values[middle] < least:
+                low = middle + 1
+            else:
+                high = middle
+        found[stretch] = low
+    return found
+
+
+@njit(cache=True, nogil=True)
+def pack(keys: IntArray, fields: IntArray, words: int) -> IntArray:
+    """Move fields (word, shift, mask, new word, new shift) of keys (words, rows) to keys of their own."""
+    rows = keys.shape[1]
+    packed = np.zeros((words, rows), np.int64)
+    for field in range(fields.shape[0]):
+        word, shift, mask, new_word, new_shift = fields[field]
+        for row in range(rows):
+            packed[new_word, row] |= ((keys[word, row] >> shift) & mask) << new_shift
+    return packed
+
+
+@njit(cache=True, nogil=True)
+def add_up_cells(keys: IntArray, counts: IntArray, size: int) -> tuple[IntArray, IntArray]:
+    """Add up the counts of equal keys below a size, each in a cell of its own; return them in order."""
+    cells = np.zeros(size, np.int64)
+    for row in range(keys.shape[0]):
+        cells[keys[row]] += counts[row]
+    found = 0
+    for cell in range(size):
+        found += cells[cell] > 0
+    out_keys = np.empty(found, np.int64)
+    out_counts = np.empty(found, np.int64)
+    at = 0
+    for cell in range(size):
+        if cells[cell] > 0:
+            out_keys[at] = cell
+            out_counts[at] = cells[cell]
+            at += 1
+    return out_keys, out_counts

@@ -13,7 +13,7 @@ from math import prod
 
 import numpy as np
 
-from shoal.core.arrays import IntArray
+from shoal.core.arrays import FloatArray, IntArray
 from shoal.errors import PolicyError, UnknownName
 
 Node = tuple[int, ...]
@@ -94,13 +94,18 @@ class Lattice:
         """Address a node and everything below it in an array of the lattice's shape."""
         return tuple([slice(0, at + 1) for at in self.index(node)])
 
+    def sums(self, parts: Sequence[FloatArray]) -> FloatArray:
+        """Add up a number per column and level into one per node, in the lattice's shape."""
+        total = np.zeros(self.shape)
+        for axis, members in enumerate(self.axes):
+            for column in members:
+                part = parts[column][self.low[axis] : self.high[axis] + 1]
+                total += np.reshape(part, [-1 if a == axis else 1 for a in range(len(self.axes))])
+        return total
+
     def heights_of_nodes(self) -> IntArray:
         """Return every node's height (the sum of its levels), in the lattice's shape."""
-        total = np.zeros(self.shape, np.int64)
-        for axis, members in enumerate(self.axes):
-            levels = np.arange(self.low[axis], self.high[axis] + 1) * len(members)
-            total += levels.reshape([-1 if a == axis else 1 for a in range(len(self.axes))])
-        return total
+        return self.sums([np.arange(height + 1.0) for height in self.heights]).astype(np.int64)
 
     def nodes(self, order: Sequence[int] | None = None) -> Iterator[Node]:
         """Yield every node; the axes in `order` turn slowest first."""

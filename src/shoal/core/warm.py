@@ -13,13 +13,38 @@ from shoal.core.arrays import IntArray
 
 def to_compile(*, words: int, everything: bool) -> list[Callable[[], object]]:
     """Return what compiles the kernels that keys of so many words need and numba's cache does not hold."""
-    from shoal.core import kernels
+    from shoal.core import kernels, walks
 
     needed: list[tuple[Any, Callable[[], object]]] = [(kernels.roll_up_word, _roll_up_word)]
     if words > 1:
         needed.append((kernels.roll_up_words, _roll_up_words))
-    elif everything:
-        needed.append((kernels.count_nodes, _count_nodes))
+    else:
+        needed.append((kernels.class_sizes, _class_sizes))
+    if words == 1 and everything:
+        needed.append((walks.count_nodes, _count_nodes))
+    return [compile_one for kernel, compile_one in needed if not _compiled(kernel)]
+
+
+def to_tabulate() -> list[Callable[[], object]]:
+    """Return what compiles the kernels that tabulate a lattice and numba's cache does not hold."""
+    from shoal.core import kernels, walks
+
+    needed: list[tuple[Any, Callable[[], object]]] = [
+        (kernels.roll_up_word, _roll_up_word),
+        (walks.spread_nodes, _spread_nodes),
+    ]
+    return [compile_one for kernel, compile_one in needed if not _compiled(kernel)]
+
+
+def to_project() -> list[Callable[[], object]]:
+    """Return what compiles the kernels that count sets of columns and numba's cache does not hold."""
+    from shoal.core import kernels
+
+    needed: list[tuple[Any, Callable[[], object]]] = [
+        (kernels.pack, lambda: kernels.pack(_zeros(1, 1), _zeros(1, 5), 1)),
+        (kernels.add_up_cells, lambda: kernels.add_up_cells(_zeros(1), _zeros(1), 1)),
+        (kernels.roll_up_word, _roll_up_word),
+    ]
     return [compile_one for kernel, compile_one in needed if not _compiled(kernel)]
 
 
@@ -44,9 +69,28 @@ def _roll_up_words() -> object:
     return kernels.roll_up_words(_zeros(2, 1), _zeros(1), _zeros(1, 4), _zeros(1), _zeros(0))
 
 
-def _count_nodes() -> object:
+def _class_sizes() -> object:
     from shoal.core import kernels
+
+    tables = (_zeros(1, 2), _zeros(1, 1), _zeros(1, 1, 1), _zeros(1), np.zeros((4, 4), np.int64))
+    return kernels.class_sizes(
+        _zeros(1), _zeros(1), _zeros(1), _zeros(1), *tables, 1, *[_zeros(4) for _ in range(4)]
+    )
+
+
+def _count_nodes() -> object:
+    from shoal.core import walks
 
     tables = (_zeros(1, 3), _zeros(1, 1, 1), _zeros(1))
     space = (_zeros(4, 1), _zeros(3, 1), np.zeros(16, np.int32))
-    return kernels.count_nodes(_zeros(1), _zeros(1), _zeros(1, 1), *tables, 1, *space)
+    return walks.count_nodes(_zeros(1), _zeros(1), _zeros(1, 1), *tables, 1, *space)
+
+
+def _spread_nodes() -> object:
+    from shoal.core import walks
+
+    tables = (_zeros(1, 3), _zeros(1, 1, 1), _zeros(1))
+    space = (_zeros(4, 1), _zeros(3, 1), np.zeros(16, np.int32))
+    return walks.spread_nodes(
+        _zeros(1), _zeros(1), _zeros(1, 1), *tables, -1, *space, *map(_zeros, (2, 2, 2))
+    )

@@ -17,6 +17,7 @@ class ClassSize(Metric):
     """Divide the records by the classes (before suppression) and by k."""
 
     monotone: ClassVar[When] = When.ALWAYS
+    by_size: ClassVar[bool] = True
 
     def loss(self, problem: Problem, recoding: Recoding, classes: Classes, suppressed: BoolArray) -> float:
         """Return the average class in multiples of the least size the models allow."""

@@ -19,6 +19,7 @@ class Discernibility(Metric):
     """Charge each kept record the size of its class, each suppressed one the size of the table."""
 
     monotone: ClassVar[When] = When.WITHOUT_SUPPRESSION
+    by_size: ClassVar[bool] = True
 
     def loss(self, problem: Problem, recoding: Recoding, classes: Classes, suppressed: BoolArray) -> float:
         """Add up the squared sizes of kept classes and the penalty for suppressed records."""

@@ -19,6 +19,7 @@ class DiscernibilityStar(Metric):
     """Charge each record the size of its class, suppressed or not."""
 
     monotone: ClassVar[When] = When.ALWAYS
+    by_size: ClassVar[bool] = True
 
     def loss(self, problem: Problem, recoding: Recoding, classes: Classes, suppressed: BoolArray) -> float:
         """Add up the squared sizes of all classes."""

@@ -1,0 +1,66 @@
+"""All minimal nodes, breadth first (Samarati 2001); by a metric's choice among them, MinGen (Sweeney 2002).
+
+Nodes are visited by height from the bottom, and one that lies above an accepted node is passed over.
+Lemma: an accepted node that is not above an accepted one is minimal, for every node below it has less
+height, was visited and was refused. A minimal node has nothing accepted below it and is never passed
+over, so exactly the minimal nodes are found. In a monotone problem every acceptable node lies above one
+of them, and where the loss never falls going up the least loss is among them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from shoal.core.arrays import BoolArray
+from shoal.core.contracts import Algorithm, Guarantee
+from shoal.core.evaluate import LARGEST_HELD, Evaluation, Evaluator, Problem, best
+from shoal.core.lattice import Node
+from shoal.core.tags import nodes_of
+from shoal.errors import Infeasible, InternalError
+
+
+@dataclass(frozen=True)
+class AllMinimal(Algorithm):
+    """Find all minimal nodes from the bottom up, then the one of least loss."""
+
+    guarantee: ClassVar[Guarantee] = Guarantee.LEAST_LOSS
+
+    def refuses(self, problem: Problem) -> str | None:
+        """Refuse problems in which passing over or choosing among minimal nodes would be wrong."""
+        if not problem.monotone_models:
+            return "a privacy model is not monotone here"
+        if problem.lattice.size > LARGEST_HELD:
+            return f"the lattice has {problem.lattice.size:,} nodes, more than can be tagged"
+        return None if problem.monotone_metric else "the metric is not monotone here"
+
+    def search(self, problem: Problem, evaluate: Evaluator) -> Evaluation:
+        """Collect the minimal nodes, then compare them on loss."""
+        lattice = problem.lattice
+        if not evaluate(lattice.top).acceptable:
+            message = "No node is acceptable."
+            raise Infeasible(message)
+        minimal = sorted(_minimal(evaluate))
+        chosen = best(evaluate(node) for node in minimal)
+        if chosen is None:
+            message = "The walk from the bottom accepted no node."
+            raise InternalError(message)
+        tagged = lattice.size - evaluate.nodes_evaluated
+        return evaluate.finish(chosen, self.guarantee, minimal, tagged=tagged, compared=len(minimal))
+
+
+def _minimal(evaluate: Evaluator) -> Iterator[Node]:
+    """Yield the accepted nodes that are not above an accepted one, by height."""
+    lattice = evaluate.problem.lattice
+    heights = lattice.heights_of_nodes()
+    passed: BoolArray = np.zeros(lattice.shape, np.bool_)  # accepted, or above an accepted node
+    for height in np.unique(heights).tolist():
+        layer = nodes_of(lattice, (heights == height) & ~passed)
+        # Nodes of one height never lie above each other: any order will do, this one shares roll-ups.
+        for node in sorted(layer, key=lambda node: [node[column] for column in evaluate.order]):
+            if evaluate(node).acceptable:
+                passed[lattice.above(node)] = True
+                yield node

@@ -1,0 +1,1 @@
+"""Commands of their own file, and what all commands share."""

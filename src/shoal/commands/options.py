@@ -1,0 +1,131 @@
+"""Options that several commands take, and how their text is read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from shoal.errors import UsageError
+
+Data = Annotated[Path, typer.Argument(help="The table: CSV, TSV, Parquet or Arrow.")]
+PolicyFile = Annotated[Path, typer.Option("--policy", "-p", help="The policy, a YAML file.")]
+AsJson = Annotated[
+    bool, typer.Option("--json", help="Print one JSON object to stdout and nothing else there.")
+]
+Reveal = Annotated[bool, typer.Option(help="Let error messages show values of the data.")]
+Models = Annotated[
+    list[str] | None, typer.Option("--model", help="A privacy model, as k-anonymity:k=5; may be repeated.")
+]
+Limit = Annotated[
+    str | None,
+    typer.Option("--suppression-limit", help="Records that may be suppressed: 5%, 0.05, or a number."),
+]
+MetricName = Annotated[
+    str | None, typer.Option("--metric", help="The loss to minimize, as coverage:aggregate=geometric.")
+]
+AlgorithmName = Annotated[str | None, typer.Option("--algorithm", help="The search, as ola; auto chooses.")]
+NodeLevels = Annotated[
+    str | None, typer.Option("--node", help="Levels to fix, as age=2,sex=0; the rest is searched.")
+]
+Seconds = Annotated[
+    float | None, typer.Option(help="Stop searching after so many seconds, with the best so far.")
+]
+EngineName = Annotated[str, typer.Option("--engine", help="Where the table is counted and recoded.")]
+MemoryLimit = Annotated[str | None, typer.Option("--memory-limit", help="Memory for the engine, as 4GB.")]
+Output = Annotated[Path, typer.Option("--output", "-o", help="Where the release goes.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace an output that exists.")]
+Mapping_ = Annotated[
+    bool, typer.Option("--mapping", help="Add what became of each value to the private folder.")
+]
+
+_MOST = 1000  # values of k in one range
+
+
+def read_policy(
+    path: Path, models: list[str] | None, limit: str | None, metric: str | None, algorithm: str | None
+) -> Any:
+    """Read a policy and let options stand in for its lines."""
+    from shoal.policy import Policy
+
+    return Policy.load(path).with_(
+        models=[read_plugin(model) for model in models] if models else None,
+        suppression_limit=read_limit(limit),
+        metric=read_plugin(metric) if metric else None,
+        algorithm=read_plugin(algorithm) if algorithm else None,
+    )
+
+
+def read_limit(text: str | None) -> int | str | None:
+    """Read digits alone as a number of records; the policy reads the rest."""
+    return int(text) if text is not None and text.lstrip("-").isdigit() else text
+
+
+def read_plugin(text: str) -> str | dict[str, dict[str, Any]]:
+    """Read 'name:option=value,option=value'."""
+    import yaml
+
+    name, _, rest = text.partition(":")
+    if not rest:
+        return name
+    options = {}
+    for pair in rest.split(","):
+        option, equals, value = pair.partition("=")
+        if not equals:
+            message = f"Expected option=value after {name!r}, got {pair!r}."
+            raise UsageError(message)
+        try:
+            options[option.strip()] = yaml.safe_load(value)
+        except yaml.YAMLError:
+            message = f"Cannot read the value of {option.strip()!r} after {name!r}: {value!r}."
+            raise UsageError(message) from None
+    return {name: options}
+
+
+def read_levels(text: str | None) -> dict[str, int]:
+    """Read 'age=2,sex=0'."""
+    levels = {}
+    for pair in text.split(",") if text else ():
+        name, equals, level = pair.rpartition("=")
+        if not equals or not level.strip().isdigit():
+            message = f"--node takes column=level, as age=2,sex=0; got {pair!r}."
+            raise UsageError(message)
+        levels[name.strip()] = int(level)
+    return levels
+
+
+def read_plugins(texts: list[str] | None) -> list[Any] | None:
+    """Read plug-ins from lists such as 'ola,contour', in which options may follow a name."""
+    found: list[str] = []
+    for text in texts or ():
+        for number, part in enumerate(text.split(",")):
+            if number and "=" in part and ":" not in part:
+                found[-1] += f",{part}"
+            else:
+                found.append(part.strip())
+    return [read_plugin(text) for text in found] or None
+
+
+def read_limits(texts: list[str] | None) -> list[Any] | None:
+    """Read limits from lists such as '1%,5%'."""
+    return [read_limit(part.strip()) for text in texts or () for part in text.split(",")] or None
+
+
+def read_numbers(texts: list[str] | None) -> list[int] | None:
+    """Read values of k from '2..15' and '2,5,10'."""
+    found: list[int] = []
+    for part in [part.strip() for text in texts or () for part in text.split(",")]:
+        first, dots, last = part.partition("..")
+        if not (first.isdecimal() and (last.isdecimal() if dots else True)):
+            message = f"--k takes whole numbers, as 5, 2,5,10 or 2..15; got {part!r}."
+            raise UsageError(message)
+        low, high = int(first), int(last or first)
+        if low > high:
+            message = f"--k runs upwards, got {part!r}. Write {high}..{low}."
+            raise UsageError(message)
+        if high - low >= _MOST:
+            message = f"--k takes at most {_MOST:,} values in a range, got {part!r}."
+            raise UsageError(message)
+        found += range(low, high + 1)
+    return found or None

@@ -1,0 +1,326 @@
+"""Compare: what each search finds, and at what cost, for every k, limit and metric on one table.
+
+The table is counted once. What is finished can be kept in a journal, from which the same comparison goes on.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from importlib.metadata import version
+from itertools import product
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from shoal.algorithms import ALGORITHMS
+from shoal.comparison import Comparison, Row
+from shoal.core.contracts import Algorithm, Engine, Guarantee
+from shoal.core.counts import Domain
+from shoal.core.evaluate import Evaluation, Problem, Progress, tie
+from shoal.core.warm import to_compile
+from shoal.engines import ENGINES
+from shoal.errors import Infeasible, OutOfTime, OutputError, ShoalError, UsageError
+from shoal.journal import Journal, open_journal
+from shoal.models.k_anonymity import KAnonymity
+from shoal.policy import Named, Policy, named
+from shoal.problem import counted, problem_of, with_wishes
+from shoal.recipe import fingerprint
+from shoal.search import automatic, name_of, search
+
+Limit = int | float | str
+Posed = tuple[Policy, Problem]  # what a row is asked for, and the problem that it poses
+RANDOM_RUNS = 100  # of a search that draws lots: seeds 0..99
+_FEW = 64  # nodes, and combinations, that are enough to warm up
+
+
+def compare(
+    table: Any,
+    policy: Policy | Mapping[str, Any] | str | Path,
+    *,
+    algorithms: Named | Sequence[Named] | None = None,
+    k: int | Sequence[int] | None = None,
+    suppression_limits: Limit | Sequence[Limit] | None = None,
+    metrics: Named | Sequence[Named] | None = None,
+    node: Mapping[str, int] | None = None,
+    journal: str | Path | None = None,
+    engine: str | Engine = "duckdb",
+    memory_limit: str | None = None,
+    seconds: float | None = None,
+    progress: Progress | None = None,
+) -> Comparison:
+    """Search with every algorithm for every k, limit and metric; say what each found and what it cost.
+
+    What is not given is the policy's own; without algorithms all there are take part. `k` stands in for
+    that of the policy's k-anonymity. `seconds` bound each search. With a `journal` finished rows are kept
+    there, and the same comparison goes on where it was stopped.
+    """
+    if seconds is not None and not seconds > 0:
+        message = f"seconds must be above 0, got {seconds}."
+        raise UsageError(message)
+    policy = Policy.load(policy)
+    groups = _policies(policy, algorithms, k, suppression_limits, metrics)
+    if isinstance(engine, str):
+        engine = ENGINES.create(engine, {"memory_limit": memory_limit} if memory_limit else {})
+    tell = progress or (lambda *_: None)
+    tell("count", 0, None)
+    counts, domains = counted(engine.open(table), groups[0][0], engine)
+    base = problem_of(groups[0][0], counts, domains, node)
+    posed = [[(one, with_wishes(base, one)) for one in group] for group in groups]
+    known = _fingerprint(base, domains, policy, seconds)
+    with open_journal(None if journal is None else Path(journal), known) as kept:
+        run = _Run(kept, posed, seconds, tell)
+        return Comparison(tuple([row for group in posed for row in run.group(group)]))
+
+
+def _policies(policy: Policy, algorithms: Any, k: Any, limits: Any, metrics: Any) -> list[list[Policy]]:
+    """Return the policy of every row; those of one metric, limit and k together."""
+    searches = _distinct("algorithms", algorithms, list(ALGORITHMS))
+    wanted = product(
+        _distinct("metrics", metrics, [None]),
+        _distinct("suppression_limits", limits, [None]),
+        _distinct("k", k, [None]),
+    )
+    return [
+        [
+            policy.with_(
+                algorithm=one,
+                metric=metric,
+                suppression_limit=limit,
+                models=None if least is None else _with_k(policy.models, least),
+            )
+            for one in searches
+        ]
+        for metric, limit, least in wanted
+    ]
+
+
+def _distinct(what: str, given: Any, otherwise: list[Any]) -> list[Any]:
+    """Take one or several wishes, each once."""
+    if given is None:
+        return otherwise
+    found = [given] if isinstance(given, str | int | float | Mapping) else list(given)
+    if not found:
+        message = f"{what} is empty. Name at least one, or leave it out."
+        raise UsageError(message)
+    return list({json.dumps(one, default=str): one for one in found}.values())
+
+
+def _with_k(models: Sequence[Named], k: int) -> list[Named]:
+    """Let a k stand in for that of k-anonymity, which is added where nobody asked for it."""
+    apart = [named(model) for model in models]
+    changed: list[Named] = [{n: o | {"k": k}} if n == "k-anonymity" else {n: o} for n, o in apart]
+    return changed if any(n == "k-anonymity" for n, _ in apart) else [*changed, {"k-anonymity": {"k": k}}]
+
+
+class _Run:
+    """Searches row by row, past those that the journal holds."""
+
+    def __init__(
+        self, journal: Journal, posed: list[list[Posed]], seconds: float | None, tell: Progress
+    ) -> None:
+        self.journal = journal
+        self.seconds = seconds
+        self.tell = tell
+        self.kept: dict[object, Row] = {}
+        self.optima: dict[object, float | None] = {}
+        try:
+            for entry in journal.entries:
+                if "optimum" in entry:
+                    self.optima[entry["metric"], entry["limit_records"], entry["k"]] = entry["optimum"]
+                else:
+                    row = Row(**entry)
+                    self.kept[_key(row)] = row
+        except (KeyError, TypeError):
+            message = "The journal is damaged: a line is no row. Remove it or name another file."
+            raise OutputError(message) from None
+        asked = [_key(_empty(*one)) for group in posed for one in group]
+        self.total = len(asked)
+        self.done = sum(key in self.kept for key in asked)
+        if self.done < self.total:
+            self.warm(posed)
+        self.tell("compare", self.done, self.total)
+
+    def warm(self, posed: list[list[Posed]]) -> None:
+        """Compile what is not compiled, then let every search run once on little: no row pays for that."""
+        problem = posed[0][0][1]
+        waiting = to_compile(words=len(problem.counts.keys), everything=True)
+        for number, compile_one in enumerate(waiting):
+            self.tell("compile", number, len(waiting))
+            compile_one()
+        for of_metric in {asked.metric: group for group in posed for _, asked in group}.values():
+            for policy, asked in of_metric:
+                with suppress(ShoalError):
+                    search(_little(asked), policy.search_algorithm)
+
+    def group(self, posed: list[Posed]) -> list[Row]:
+        """Return the rows of one metric, limit and k, each beside the optimum of its problem."""
+        rows = [self.row(*one) for one in posed]
+        optima: dict[int, float | None] = {}  # a search may bring a limit of its own
+        for row, (_, problem) in zip(rows, posed, strict=True):
+            if row.limit_records not in optima:
+                alike = [other for other in rows if other.limit_records == row.limit_records]
+                optima[row.limit_records] = self.optimum(problem, alike)
+        return [replace(row, relative_loss=_relative(row.loss, optima[row.limit_records])) for row in rows]
+
+    def row(self, policy: Policy, problem: Problem) -> Row:
+        empty = _empty(policy, problem)
+        if _key(empty) in self.kept:
+            return self.kept[_key(empty)]
+        row = self.searched(empty, policy, problem)
+        self.journal.add(row.to_dict())
+        self.done += 1
+        self.tell("compare", self.done, self.total)
+        return row
+
+    def searched(self, empty: Row, policy: Policy, problem: Problem) -> Row:
+        """Search, as often as it takes, and fill the row in."""
+        runs = _runs(policy)
+        reason = runs[0] and runs[0].refuses(problem)
+        if reason:
+            return replace(empty, note=f"refused: {reason}")
+        try:
+            found = [self.timed(problem, algorithm) for algorithm in runs]
+        except Infeasible:
+            return replace(empty, note="infeasible")
+        except OutOfTime:
+            return replace(empty, note="out of time")
+        return replace(empty, runs=len(runs), **_mean(found))
+
+    def timed(self, problem: Problem, algorithm: Algorithm | None) -> dict[str, Any]:
+        fresh = replace(problem)  # without what an earlier search had it remember
+        start = time.perf_counter()
+        _, evaluation = search(fresh, algorithm, seconds=self.seconds)
+        seconds = time.perf_counter() - start
+        return _figures(evaluation, problem.lattice.columns) | {"seconds": seconds}
+
+    def optimum(self, problem: Problem, rows: Sequence[Row]) -> float | None:
+        """Return the least loss that some row has proven, else search for it; None where it stays unknown."""
+        for row in rows:
+            if row.proven == Guarantee.LEAST_LOSS:
+                return row.loss
+        key = (rows[0].metric, rows[0].limit_records, rows[0].k)
+        if key not in self.optima and any(row.loss is not None for row in rows):
+            able = automatic(problem)
+            self.optima[key] = None
+            if not {name_of(able), "auto"} & {row.algorithm for row in rows}:  # else it has tried in vain
+                with suppress(OutOfTime):
+                    _, found = search(problem, able, seconds=self.seconds)
+                    self.optima[key] = found.loss if found.proven is Guarantee.LEAST_LOSS else None
+            names = ("metric", "limit_records", "k")
+            self.journal.add({"optimum": self.optima[key], **dict(zip(names, key, strict=True))})
+        return self.optima.get(key)
+
+
+def _empty(policy: Policy, problem: Problem) -> Row:
+    """Return the row that a policy asks for, still without a result."""
+    least = [model.k for model in problem.models if isinstance(model, KAnonymity)]
+    return Row(
+        algorithm=_text(policy.algorithm),
+        k=max(least, default=None),
+        limit=policy.suppression_limit,
+        limit_records=problem.limit,
+        metric=_text(policy.metric),
+        records=problem.records,
+        lattice_size=problem.lattice.size,
+    )
+
+
+def _key(row: Row) -> object:
+    return row.algorithm, row.k, row.limit, type(row.limit), row.metric
+
+
+def _text(plugin: Named) -> str:
+    """Write a plug-in with its options as the command line reads it."""
+    name, options = named(plugin)
+    pairs = [f"{o}={v if isinstance(v, str) else json.dumps(v)}" for o, v in options.items()]
+    return f"{name}:{','.join(pairs)}" if pairs else name
+
+
+def _runs(policy: Policy) -> list[Algorithm | None]:
+    """Return the search, with many seeds where it draws lots and none was asked for; None chooses."""
+    algorithm = policy.search_algorithm
+    name, options = named(policy.algorithm)
+    if getattr(algorithm, "ties", None) != "random" or "seed" in options:
+        return [algorithm]
+    return [ALGORITHMS.create(name, options | {"seed": seed}) for seed in range(RANDOM_RUNS)]
+
+
+def _figures(found: Evaluation, columns: Sequence[str]) -> dict[str, Any]:
+    work = found.work
+    return {
+        "loss": found.loss,
+        "levels": dict(zip(columns, found.node, strict=True)),
+        "suppressed": found.suppressed,
+        "candidates": len(found.candidates) or None,
+        "nodes_evaluated": work.nodes_evaluated,
+        "nodes_tagged": work.nodes_tagged,
+        "nodes_compared": work.nodes_compared,
+        "subset_evaluations": work.subset_evaluations,
+        "rows_scanned": work.rows_scanned,
+        "node_score": work.node_score,
+        "proven": str(found.proven),
+    }
+
+
+def _mean(found: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return what all runs have in common, the means of numbers and the weakest of what was proven."""
+    told: dict[str, Any] = {}
+    for name in found[0]:
+        values = [one[name] for one in found]
+        if name == "proven":
+            told[name] = max(values, key=list(Guarantee).index)
+        elif all(value == values[0] for value in values):
+            told[name] = values[0]
+        else:
+            told[name] = fmean(values) if all(isinstance(v, int | float) for v in values) else None
+    return told
+
+
+def _relative(loss: float | None, optimum: float | None) -> float | None:
+    """Return the loss as a multiple of the optimum, where both are known and the optimum is not 0."""
+    if loss is None or optimum is None:
+        return None
+    if tie(loss, optimum):
+        return 1.0
+    return loss / optimum if optimum else None
+
+
+def _little(problem: Problem) -> Problem:
+    """Return a problem of few nodes and few combinations, on which every search ends at once."""
+    lattice = problem.lattice
+    for axis in lattice.axes:
+        if lattice.size > _FEW:
+            lattice = lattice.narrowed({lattice.columns[axis[0]]: lattice.top[axis[0]]})
+    counts = problem.counts.sample(_FEW)  # without sensitive values, so sizes alone are judged
+    return replace(
+        problem, counts=counts, lattice=lattice, models=(KAnonymity(2),), limit=counts.records // 2
+    )
+
+
+def _fingerprint(
+    problem: Problem, domains: Mapping[str, Domain], policy: Policy, seconds: float | None
+) -> Callable[[str], str]:
+    """Return what recognizes the same request on the same table, under a salt."""
+
+    def known(salt: str) -> str:
+        lattice, counts = problem.lattice, problem.counts
+        asked = (version("shoal"), policy.to_yaml(), seconds, lattice.low, lattice.high)
+        digest = hmac.new(bytes.fromhex(salt), repr(asked).encode(), hashlib.sha256)
+        digest.update(fingerprint(salt, problem, domains).encode())
+        for hierarchy in problem.hierarchies:  # a file that the policy names may have changed
+            digest.update(repr((hierarchy.name, hierarchy.size, hierarchy.height)).encode())
+            for numbers in (*hierarchy.steps, *hierarchy.leaves):
+                digest.update(numbers.tobytes())
+        for name, entries in counts.sensitive.items():
+            digest.update(repr((name, entries.bits)).encode())
+            digest.update(entries.keys.tobytes())
+            digest.update(entries.counts.tobytes())
+        return digest.hexdigest()
+
+    return known

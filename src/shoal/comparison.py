@@ -1,0 +1,106 @@
+"""Comparisons: a row for every search, and how rows are written to a file."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import secrets
+from contextlib import suppress
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from shoal.errors import OutputError
+from shoal.publish import cannot, check_place
+
+ENDINGS = (".csv", ".json")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """What one search found and what it cost; figures are None where there is no result."""
+
+    algorithm: str
+    k: int | None
+    limit: int | float | str  # as it was asked for
+    limit_records: int
+    metric: str
+    loss: float | None = None
+    relative_loss: float | None = None  # to the optimum: 1 is optimal
+    levels: dict[str, int] | None = None
+    suppressed: float | None = None
+    candidates: float | None = None
+    nodes_evaluated: float | None = None
+    nodes_tagged: float | None = None
+    nodes_compared: float | None = None
+    subset_evaluations: float | None = None
+    rows_scanned: float | None = None
+    node_score: float | None = None
+    seconds: float | None = None
+    proven: str | None = None
+    runs: int = 0  # searches that the figures are the mean of
+    note: str | None = None  # why there is no result
+    records: int
+    lattice_size: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the row as plain values."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A row for every metric, limit, k and algorithm, in that order."""
+
+    rows: tuple[Row, ...]
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """Return the rows as plain values."""
+        return [row.to_dict() for row in self.rows]
+
+    def to_json(self) -> str:
+        """Write the rows as JSON, a line each."""
+        return "[\n" + ",\n".join(json.dumps(row, ensure_ascii=False) for row in self.to_dicts()) + "\n]\n"
+
+    def to_csv(self) -> str:
+        """Write the rows as CSV; what is None is empty, levels are JSON."""
+        text = io.StringIO(newline="")
+        writer = csv.DictWriter(text, [field.name for field in fields(Row)], lineterminator="\n")
+        writer.writeheader()
+        for row in self.to_dicts():
+            levels = row["levels"] and json.dumps(row["levels"], ensure_ascii=False)
+            writer.writerow(row | {"levels": levels})
+        return text.getvalue()
+
+    def write(self, path: str | Path, *, force: bool = False) -> None:
+        """Write the rows to a file, as CSV or JSON by its ending; whole or not at all."""
+        path = Path(path)
+        check_output(path, force=force)
+        text = self.to_csv() if path.suffix == ".csv" else self.to_json()
+        temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}.tmp")
+        try:
+            temporary.write_text(text, encoding="utf-8", newline="")
+            os.replace(temporary, path)
+        except OSError as error:
+            raise cannot(path, error) from None
+        finally:
+            with suppress(OSError):
+                temporary.unlink(missing_ok=True)
+
+
+def check_output(path: Path, *, force: bool, table: Any = None) -> None:
+    """Refuse a file that a comparison cannot or must not be written to."""
+    if path.suffix not in ENDINGS:
+        message = f"A comparison is written as {' or '.join(ENDINGS)}, got {path.name!r}."
+        raise OutputError(message)
+    check_place(path)
+    if not path.exists():
+        return
+    if isinstance(table, str | Path) and Path(table).exists() and path.samefile(table):
+        message = f"{str(path)!r} is the input and would be replaced. Name another output."
+        raise OutputError(message)
+    if not force:
+        message = f"{str(path)!r} exists. Use --force to replace it."
+        raise OutputError(message)

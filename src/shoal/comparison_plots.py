@@ -1,0 +1,96 @@
+"""What the plots of a comparison show: loss, nodes, work beside ola's and time, for each metric."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from shoal.comparison import Row
+from shoal.plots import Plot, Strip
+
+Value = Callable[[Row], float | None]
+
+
+def comparison_plots(rows: Sequence[Row]) -> list[Plot]:
+    """Return the plots of a comparison; searches that found nothing are not in them."""
+    order = list(dict.fromkeys(row.algorithm for row in rows))
+    plots = []
+    for metric in dict.fromkeys(row.metric for row in rows):
+        found = [row for row in rows if row.metric == metric and row.loss is not None]
+        place = _Place.of(found)
+        prefix = re.sub(r"[^a-z0-9]+", "-", metric.lower())
+        for name, title, quantities in _quantities(found):
+            strips = [place.strip(found, *quantity, percent=name != "seconds") for quantity in quantities]
+            strips = [strip for strip in strips if any(strip.panels)]
+            if strips:
+                told = (f"{prefix}-{name}", f"{title}: {metric}", place.headings, place.across, place.ticks)
+                plots.append(Plot(*told, strips, order))
+    return plots
+
+
+def _quantities(rows: Sequence[Row]) -> Iterator[tuple[str, str, list[tuple[str, Value]]]]:
+    """Yield a name, a title and, for each strip, its label and its value of a row."""
+    ola = {(row.limit, row.k): row for row in rows if row.algorithm == "ola"}
+
+    def of_lattice(name: str) -> Value:
+        return lambda row: _ratio(getattr(row, name), row.lattice_size)
+
+    def of_ola(name: str) -> Value:
+        return lambda row: _ratio(getattr(row, name), getattr(ola.get((row.limit, row.k)), name, None))
+
+    yield "loss", "Information lost", [("loss\n(optimum = 100%)", lambda row: row.relative_loss)]
+    looked = [("nodes evaluated", of_lattice("nodes_evaluated")), ("candidates", of_lattice("candidates"))]
+    yield "nodes", "Nodes of the lattice", [(f"{label}\n(lattice = 100%)", value) for label, value in looked]
+    if ola:
+        cost = [("node score", of_ola("node_score")), ("nodes compared", of_ola("nodes_compared"))]
+        yield "cost", "Work beside ola's", [(f"{label}\n(ola = 100%)", value) for label, value in cost]
+    yield "seconds", "Time of a search", [("seconds", lambda row: row.seconds)]
+
+
+def _ratio(part: float | None, whole: float | None) -> float | None:
+    return None if part is None or not whole else part / whole
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where a row goes: k across and a panel per limit, or the limits across where there is one k."""
+
+    limits: list[Any]
+    ks: list[int | None]
+
+    @classmethod
+    def of(cls, rows: Sequence[Row]) -> _Place:
+        limits = dict.fromkeys(row.limit for row in sorted(rows, key=lambda row: row.limit_records))
+        return cls(list(limits), sorted({row.k for row in rows}, key=lambda k: k or 0))
+
+    @property
+    def by_k(self) -> bool:
+        return len(self.ks) > 1
+
+    @property
+    def headings(self) -> list[str]:
+        if self.by_k:
+            return [f"limit {limit}" for limit in self.limits]
+        return ["" if k is None else f"k = {k}" for k in self.ks]
+
+    @property
+    def across(self) -> str:
+        return "k" if self.by_k else "suppression limit"
+
+    @property
+    def ticks(self) -> dict[float, str]:
+        if self.by_k:
+            return {float(k or 0): str(k) for k in self.ks}
+        return {float(place): str(limit) for place, limit in enumerate(self.limits)}
+
+    def strip(self, rows: Sequence[Row], label: str, value: Value, *, percent: bool) -> Strip:
+        """Sort rows into panels and lines."""
+        panels: list[dict[str, list[tuple[float, float]]]] = [{} for _ in self.headings]
+        for row in sorted(rows, key=lambda row: (row.limit_records, row.k or 0)):
+            up, limit = value(row), self.limits.index(row.limit)
+            panel, at = (limit, row.k or 0) if self.by_k else (0, limit)
+            if up is not None:
+                panels[panel].setdefault(row.algorithm, []).append((at, up))
+        return Strip(label, panels, percent)

@@ -1,0 +1,196 @@
+"""Tabulate: how records spread over classes at many nodes, so that what any k suppresses is a look-up.
+
+Classes are told apart by their size and, for each sensitive column, by how many distinct values they hold.
+Nodes are counted in slices, on all cores; a tabulation may end after any slice and be taken up again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import isqrt
+
+import numpy as np
+
+from shoal.core.arrays import IntArray
+from shoal.core.batch import BatchCounter, Spread, joined
+from shoal.core.books import Books
+from shoal.core.classes import Classes
+from shoal.core.counts import Counts
+from shoal.core.hierarchy import Hierarchy
+from shoal.core.hubs import Hubs
+from shoal.core.lattice import Lattice
+
+_SLICE = 4096  # nodes counted, at most, between two looks at the clock
+_WORK = 400_000_000  # combinations read between them, about: a second
+
+
+@dataclass(frozen=True)
+class Table:
+    """What each strength of one model suppresses at each node tabulated."""
+
+    begins: IntArray  # (nodes + 1,): where each node's values begin
+    values: IntArray  # what tells classes apart, ascending within a node
+    below: IntArray  # the records in classes of smaller values
+    classes: IntArray  # (nodes,): all classes, before suppression
+
+    def __post_init__(self) -> None:
+        """Let what was counted stay as it is, as what a file maps does: compiled code knows one kind."""
+        for array in (self.begins, self.values, self.below, self.classes):
+            array.flags.writeable = False
+
+    def suppressed(self, least: int, records: int) -> IntArray:
+        """Return the records in classes of values below the least, node by node; all where none remains."""
+        from shoal.core.kernels import first_at_least
+
+        if not len(self.values):
+            return np.empty(0, np.int64)
+        at = first_at_least(self.begins, self.values, least)
+        inside = at < self.begins[1:]
+        return np.where(inside, self.below[np.minimum(at, len(self.below) - 1)], records).astype(np.int64)
+
+    def strongest(self, limit: int) -> tuple[IntArray, IntArray]:
+        """Return the largest value that each node reaches within a limit, and what it then suppresses."""
+        from shoal.core.kernels import first_at_least
+
+        at = first_at_least(self.begins, self.below, limit + 1) - 1  # below the least value lies nothing
+        return self.values[at].astype(np.int64), self.below[at].astype(np.int64)
+
+    def some(self, places: IntArray) -> Table:
+        """Return the table of some of the nodes."""
+        lengths = np.diff(self.begins)[places]
+        begins = np.concatenate([[0], np.cumsum(lengths)])
+        at = np.arange(begins[-1]) + np.repeat(self.begins[:-1][places] - begins[:-1], lengths)
+        return Table(begins, self.values[at], self.below[at], self.classes[places])
+
+    def and_(self, other: Table) -> Table:
+        """Return the table of these nodes and others after them."""
+        return Table(
+            np.concatenate([self.begins, self.begins[-1] + other.begins[1:]]),
+            np.concatenate([self.values, other.values]),
+            np.concatenate([self.below, other.below]),
+            np.concatenate([self.classes, other.classes]),
+        )
+
+
+def table_of(spread: Spread) -> Table:
+    """Cumulate a spread, in the smallest numbers that hold it."""
+    before = np.cumsum(spread.records) - spread.records
+    starts = np.repeat(before[spread.begins[:-1]], np.diff(spread.begins)) if len(before) else before
+    return Table(spread.begins, _small(spread.values), _small(before - starts), _small(spread.classes))
+
+
+def spread_of(table: Table, records: int) -> Spread:
+    """Undo the cumulation: what lies below the next value, or below none, less what lies below this one."""
+    ends = np.append(table.below[1:], records).astype(np.int64)
+    ends[table.begins[1:] - 1] = records
+    return Spread(
+        table.begins, table.values.astype(np.int64), ends - table.below, table.classes.astype(np.int64), 0
+    )
+
+
+def spread_of_classes(classes: Classes, sensitive: str | None) -> Spread:
+    """Tell how the records of one node spread over its classes."""
+    measure = classes.sizes if sensitive is None else classes.distinct(sensitive)
+    values, place = np.unique(measure, return_inverse=True)
+    records = np.bincount(place, classes.sizes, len(values)).astype(np.int64)
+    return Spread(np.array([0, len(values)]), values, records, np.array([len(classes)]), len(classes))
+
+
+def _small(numbers: IntArray) -> IntArray:
+    most = int(numbers.max(initial=0))
+    kind = next(kind for kind in (np.uint16, np.uint32, np.uint64) if most <= np.iinfo(kind).max)
+    return numbers.astype(kind)
+
+
+class Tabulation:
+    """Tables in the making: which nodes are in, and what was counted of them."""
+
+    def __init__(
+        self, counts: Counts, hierarchies: Sequence[Hierarchy], lattice: Lattice, sensitive: Sequence[str]
+    ) -> None:
+        """Begin with no node."""
+        self.counts = counts
+        self.lattice = lattice
+        self.sensitive = tuple(sensitive)
+        self._hubs = Hubs(counts, hierarchies, Books())
+        rank = {column: place for place, column in enumerate(self._hubs.order)}
+        axes = range(len(lattice.axes))
+        self._walk = sorted(axes, key=lambda axis: min(rank[c] for c in lattice.axes[axis]))
+        self._counters = self._compiled(hierarchies)
+        self._numbers: list[IntArray] = []  # of the nodes counted, slice by slice
+        self._spreads: dict[str | None, list[Spread]] = {name: [] for name in (None, *self.sensitive)}
+
+    def _compiled(self, hierarchies: Sequence[Hierarchy]) -> dict[str | None, tuple[BatchCounter, int]]:
+        """Make what counts many nodes at once, for sizes (None) and sensitive columns that fit a word."""
+        plain = Counts(self.counts.fields, self.counts.keys, self.counts.sizes, {})
+        found: dict[str | None, tuple[BatchCounter, int]] = {}
+        if len(plain.keys) == 1:
+            found[None] = BatchCounter(plain, hierarchies, self.lattice, self._walk), -1
+        for name in self.sensitive:
+            joint = self.counts.joint(name)
+            if joint:
+                counter = BatchCounter(joint[0], hierarchies, self.lattice, self._walk)
+                found[name] = counter, (1 << joint[1]) - 1
+        return found
+
+    @property
+    def nodes(self) -> int:
+        """How many nodes are tabulated."""
+        return sum(map(len, self._numbers))
+
+    def take(self, numbers: IntArray, tables: Mapping[str | None, Table]) -> None:
+        """Begin with nodes tabulated earlier."""
+        self._numbers.append(numbers)
+        for name, spreads in self._spreads.items():
+            spreads.append(spread_of(tables[name], self.counts.records))
+
+    def slices(self, numbers: IntArray | None = None, size: int = _SLICE) -> Iterator[int]:
+        """Count nodes, by their place in the lattice (all without them); tell after each slice how many."""
+        shape = self.lattice.shape
+        size = min(size, max(16, _WORK // len(self.counts)))
+        if numbers is None:  # as they are walked, so that a slice shares its roll-ups
+            every = np.transpose(np.arange(self.lattice.size).reshape(shape), self._walk)
+            numbers = every.ravel()
+        for start in range(0, len(numbers), size):
+            some = numbers[start : start + size]
+            indices = np.stack(np.unravel_index(some, shape), axis=1)
+            sort = np.lexsort(indices[:, self._walk[::-1]].T)
+            self._count(indices[sort])
+            self._numbers.append(some[sort])
+            yield self.nodes
+
+    def _count(self, indices: IntArray) -> None:
+        for name, spreads in self._spreads.items():
+            counter = self._counters.get(name)
+            if counter:
+                turned = np.ascontiguousarray(indices[:, self._walk])
+                spreads.append(counter[0].spread(turned, counter[1], self._most(name)))
+            else:
+                spreads.append(joined(self._one(index, name) for index in indices))
+
+    def _most(self, name: str | None) -> int:
+        """Bound the values that differ at one node: so many sizes add up to more than all records."""
+        sizes = isqrt(2 * self.counts.records) + 1
+        return sizes if name is None else min(sizes, 1 << self.counts.sensitive[name].bits)
+
+    def _one(self, index: IntArray, name: str | None) -> Spread:
+        """Count one node whose keys do not fit one word."""
+        return spread_of_classes(Classes(self._hubs.counts(self.lattice.node(index.tolist()))), name)
+
+    def tables(self) -> tuple[IntArray, dict[str | None, Table]]:
+        """Return the nodes tabulated, by their place in the lattice, and the tables of each measure."""
+        whole = len(self._numbers)  # a slice that was stopped halfway has no number yet
+        return self.numbers, {
+            name: table_of(joined(spreads[:whole] or [_nothing()])) for name, spreads in self._spreads.items()
+        }
+
+    @property
+    def numbers(self) -> IntArray:
+        """The nodes tabulated, by their place in the lattice."""
+        return np.concatenate([np.empty(0, np.int64), *self._numbers])
+
+
+def _nothing() -> Spread:
+    empty = np.empty(0, np.int64)
+    return Spread(np.zeros(1, np.int64), empty, empty, empty, 0)
