@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from shoal.apply import apply
     from shoal.compare import compare
     from shoal.comparison import Comparison
+    from shoal.diagnose import diagnose
+    from shoal.diagnosis import Diagnosis
     from shoal.hierarchies import check_hierarchies
     from shoal.policy import Policy
     from shoal.recipe import Recipe
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Comparison",
+    "Diagnosis",
     "Policy",
     "Recipe",
     "Release",
@@ -25,12 +28,14 @@ __all__ = [
     "apply",
     "check_hierarchies",
     "compare",
+    "diagnose",
     "verify",
 ]
 
 # Loaded when first used, so that `shoal --help` does not wait for numpy and pydantic.
 _HOMES = {
     "Comparison": "comparison",
+    "Diagnosis": "diagnosis",
     "Policy": "policy",
     "Recipe": "recipe",
     "Release": "anonymize",
@@ -39,6 +44,7 @@ _HOMES = {
     "apply": "apply",
     "check_hierarchies": "hierarchies",
     "compare": "compare",
+    "diagnose": "diagnose",
     "verify": "verify",
 }
 

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from shoal.commands.compare import compare
+from shoal.commands.diagnose import diagnose
 from shoal.commands.messages import progress_bar, report, reporting
 from shoal.commands.options import (
     AlgorithmName,
@@ -44,6 +45,7 @@ app = typer.Typer(
 hierarchy_app = typer.Typer(help="Look at hierarchies before a run.", no_args_is_help=True)
 app.add_typer(hierarchy_app, name="hierarchy")
 app.command()(compare)
+app.command()(diagnose)
 
 
 def main() -> None:

@@ -59,8 +59,10 @@ class Guess:
     column: str
     kind: str  # number, date, time, code, category, empty
     distinct: int
+    distinct_share: float  # of the records
     missing: int
     unique_share: float  # records whose value nobody else has
+    separation: float  # pairs of records that differ in the column
     role: Role
     reason: str
     hierarchy: Any
@@ -74,29 +76,52 @@ def guess(table: Any, *, engine: str | Engine = "duckdb") -> list[Guess]:
     """Look at every column of a table and guess its role and hierarchy."""
     engine = ENGINES.create(engine) if isinstance(engine, str) else engine
     opened = engine.open(table)
-    if any(re.fullmatch(r"[\d.,:/ -]*\d[\d.,:/ -]*", name) for name in engine.columns(opened)):
-        message = (
-            "The first line holds numbers or dates, so it seems to be a record. Add a line of column names."
-        )
-        raise DataError(message)
+    check_header(engine.columns(opened))
     found = []
     for name in engine.columns(opened):
         counts, domains = engine.count(opened, [name])
         if not len(counts):
             message = "The table has no rows."
             raise DataError(message)
-        found.append(_guess(name, counts, domains[name]))
+        found.append(guess_column(name, counts, domains[name]))
     return found
 
 
-def _guess(name: str, counts: Counts, domain: Domain) -> Guess:
+def check_header(columns: Sequence[str]) -> None:
+    """Refuse a table whose first line is a record; its values are not shown."""
+    if any(re.fullmatch(r"[\d.,:/ -]*\d[\d.,:/ -]*", name) for name in columns):
+        message = (
+            "The first line holds numbers or dates, so it seems to be a record. Add a line of column names."
+        )
+        raise DataError(message)
+
+
+def guess_column(name: str, counts: Counts, domain: Domain) -> Guess:
+    """Guess what a column is from the counts of its values."""
     texts = [text for text in domain.texts if text is not None]
     unknown = _unknown(texts)
     kind, hierarchy = _kind([text for text in texts if text not in unknown], unknown)
     null = missing_records(counts, domain)
     unique = int((counts.sizes == 1).sum()) / counts.records
     role, reason = _role(name, kind, len(texts), unique, counts.records)
-    return Guess(name, kind, len(texts), null, unique, role, reason, hierarchy)
+    return Guess(
+        column=name,
+        kind=kind,
+        distinct=len(texts),
+        distinct_share=len(texts) / counts.records,
+        missing=null,
+        unique_share=unique,
+        separation=_separation(counts),
+        role=role,
+        reason=reason,
+        hierarchy=hierarchy,
+    )
+
+
+def _separation(counts: Counts) -> float:
+    records = counts.records
+    pairs = records * (records - 1)
+    return 1 - int((counts.sizes * (counts.sizes - 1)).sum()) / pairs if pairs else 0.0
 
 
 def _unknown(texts: Sequence[str]) -> list[str]:

@@ -28,7 +28,7 @@ _STYLE = {
 # How a line is drawn: what stands in for the style of a line with markers.
 _DRAWN: dict[str, dict[str, Any]] = {
     "line": {},
-    "dots": {"linewidth": 0, "markersize": 3, "alpha": 0.45, "color": "#7F7F7F"},
+    "dots": {"linewidth": 0, "markersize": 3.5, "alpha": 0.6, "color": "#7F7F7F"},
     "steps": {"marker": "", "drawstyle": "steps-pre", "linewidth": 1.8},
 }
 
@@ -158,7 +158,7 @@ def _line(panel: Any, points: Line, place: int, drawn: str) -> Any:
 
 def _scale(panel: Any, values: Sequence[float], strip: Strip) -> None:
     """Give the panels of a strip their scale: by factors where values span more than a decade."""
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+    from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
     least, most = min(values), max(values)
     if 0 < least * 10 < most:
@@ -166,6 +166,8 @@ def _scale(panel: Any, values: Sequence[float], strip: Strip) -> None:
         steps = (1, 2, 5) if most < 100 * least else (1,)
         panel.yaxis.set_major_locator(LogLocator(subs=steps))
         panel.yaxis.set_minor_formatter(NullFormatter())
+    elif not strip.percent and all(float(value).is_integer() for value in values):
+        panel.yaxis.set_major_locator(MaxNLocator(integer=True))
     panel.yaxis.set_major_formatter(FuncFormatter(_percent if strip.percent else _plain))
 
 

@@ -26,12 +26,15 @@ import pyarrow.feather
 import pyarrow.parquet
 from ibis.expr.types import Table
 
+from shoal.core.arrays import IntArray
 from shoal.core.contracts import Engine
 from shoal.core.counts import Counts, Domain
 from shoal.core.recoding import Recoding
 from shoal.engines import relations
 from shoal.engines.foreign import READERS, read_foreign
-from shoal.errors import DataError, OutputError, PolicyError
+from shoal.errors import DataError, OutputError, PolicyError, UsageError
+
+_OWN = "shoal_"  # begins the names of frames that the database reads where they are
 
 
 @dataclass(frozen=True)
@@ -87,6 +90,17 @@ class DuckDb(Engine):
         """Count combinations inside the database."""
         with _told(self._paths.get(getattr(table.op(), "name", ""))):
             return relations.count(table, columns, sensitive)
+
+    def positions(
+        self, table: Table, columns: Sequence[str], domains: Mapping[str, Domain], keys: IntArray
+    ) -> IntArray:
+        """Find rows of a file or a frame; a table of a database has no order."""
+        name = getattr(table.op(), "name", "")
+        if name not in self._paths and not name.startswith(_OWN):
+            message = "A table of a database has no order, so no row numbers. Give a file or a frame."
+            raise UsageError(message)
+        with _told(self._paths.get(name)):
+            return relations.positions(table, columns, domains, keys)
 
     def recode(
         self,
@@ -149,7 +163,7 @@ class DuckDb(Engine):
 
     def _registered(self, table: pa.Table) -> Table:
         """Let the database read an arrow table where it is, without a copy."""
-        name = f"shoal_{uuid4().hex}"
+        name = f"{_OWN}{uuid4().hex}"
         self.connection.con.register(name, table)
         return self.connection.table(name)
 

@@ -26,8 +26,8 @@ from shoal.core.recoding import Labels, Recoding
 from shoal.errors import DataError
 
 OWN = "__shoal_"  # begins the names of our own columns; a table must not have such
-_COUNT, _WORD, _VALUE, _NULL, _CODE, _RANK, _LABEL, _GONE = (
-    OWN + name for name in ("n", "w", "v", "null", "c", "r", "l", "gone")
+_COUNT, _WORD, _VALUE, _NULL, _CODE, _RANK, _LABEL, _GONE, _ROW = (
+    OWN + name for name in ("n", "w", "v", "null", "c", "r", "l", "gone", "row")
 )
 
 
@@ -81,14 +81,7 @@ def text_of(value: object) -> str | None:
 def count(table: Table, columns: Sequence[str], sensitive: Sequence[str]) -> tuple[Counts, dict[str, Domain]]:
     """Group by the columns in the engine, on packed integer keys."""
     found = domains(table, [*columns, *sensitive])
-    fields = layout([domain.bits for domain in found.values()])
-    dimensions = {
-        name: _dimension(domain, place, {_CODE: pa.array(np.arange(len(domain)) << field.shift)})
-        for place, ((name, domain), field) in enumerate(zip(found.items(), fields, strict=True))
-        if len(domain) > 1
-    }
-    coded = _join(table, dimensions)
-    words = _words(coded, _CODE, fields)
+    coded, words = _coded(table, found)
     keyed = coded.select(**words)
     grouped = keyed.group_by(list(words)).aggregate(**{_COUNT: keyed.count()})
     # The canonical order is made here, by all threads; the core's own sort then finds it done.
@@ -102,6 +95,32 @@ def count(table: Table, columns: Sequence[str], sensitive: Sequence[str]) -> tup
         [found[name].bits for name in columns], {name: found[name].bits for name in sensitive}, keys, sizes
     )
     return counts, found
+
+
+def positions(
+    table: Table, columns: Sequence[str], domains: Mapping[str, Domain], keys: IntArray
+) -> IntArray:
+    """Find rows by their packed key; they are numbered as they are scanned, before any join."""
+    numbered = table.select(*columns, **{_ROW: ibis.row_number()})
+    coded, words = _coded(numbered, {name: domains[name] for name in columns})
+    wanted = ibis.memtable(pa.table({f"{_GONE}{word}": pa.array(own) for word, own in enumerate(keys)}))
+    keyed = coded.mutate(**words)
+    conditions = [keyed[name] == wanted[f"{_GONE}{word}"] for word, name in enumerate(words)]
+    found = keyed.semi_join(wanted, conditions).select(_ROW).order_by(_ROW).to_pyarrow()
+    places: IntArray = found[_ROW].to_numpy()
+    return places
+
+
+def _coded(table: Table, found: Mapping[str, Domain]) -> tuple[Table, dict[str, IntegerValue]]:
+    """Join the columns' codes, shifted to their fields, and add them up to words."""
+    fields = layout([domain.bits for domain in found.values()])
+    dimensions = {
+        name: _dimension(domain, place, {_CODE: pa.array(np.arange(len(domain)) << field.shift)})
+        for place, ((name, domain), field) in enumerate(zip(found.items(), fields, strict=True))
+        if len(domain) > 1
+    }
+    coded = _join(table, dimensions)
+    return coded, _words(coded, _CODE, fields)
 
 
 def recode(

@@ -1,0 +1,80 @@
+"""Diagnose: count a table's combinations once, to ask how exposed it is as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from shoal.core.contracts import Engine
+from shoal.core.evaluate import Progress
+from shoal.core.subsets import Source
+from shoal.core.warm import to_project
+from shoal.diagnosis import Diagnosis, check_names
+from shoal.engines import ENGINES
+from shoal.errors import DataError, UnknownName, UsageError
+from shoal.init import check_header
+
+_TEXT = (".csv", ".csv.gz", ".tsv")  # whose first line may be a record
+
+
+def diagnose(
+    table: Any,
+    columns: Sequence[str] | None = None,
+    *,
+    sensitive: str | None = None,
+    engine: str | Engine = "duckdb",
+    memory_limit: str | None = None,
+    progress: Progress | None = None,
+) -> Diagnosis:
+    """Count the combinations of some columns, of all without any, and return what answers the questions.
+
+    With a sensitive column every question is about its distinct values in a class (l) instead of k.
+    """
+    if isinstance(engine, str):
+        engine = ENGINES.create(engine, {"memory_limit": memory_limit} if memory_limit else {})
+    tell = progress or (lambda *_: None)
+    opened = engine.open(table)
+    available = engine.columns(opened)
+    if isinstance(table, str | Path) and str(table).lower().endswith(_TEXT):
+        check_header(available)
+    chosen = _chosen(columns, sensitive, available)
+    tell("count", 0, None)
+    counts, domains = engine.count(opened, [*chosen, *([sensitive] if sensitive else [])])
+    if not len(counts):
+        message = "The table has no rows."
+        raise DataError(message)
+    waiting = to_project()
+    if waiting:
+        tell("compile", 0, None)
+        for compile_one in waiting:
+            compile_one()
+    source = Source(counts, tuple(range(len(chosen))), sensitive=sensitive is not None)
+    return Diagnosis(
+        columns=tuple(chosen),
+        sensitive=sensitive,
+        records=counts.records,
+        combinations=len(source.classes()[0]),
+        source=source,
+        domains=domains,
+        engine=engine,
+        table=opened,
+        origin=table,
+        progress=tell,
+    )
+
+
+def _chosen(columns: Sequence[str] | None, sensitive: str | None, available: Sequence[str]) -> list[str]:
+    """Return the columns to count: those named, else all but the sensitive one."""
+    if sensitive is not None and sensitive not in available:
+        raise UnknownName(sensitive, "column", available)
+    if columns is None:
+        columns = [name for name in available if name != sensitive]
+        if not columns:
+            message = "The table has no column but the sensitive one."
+            raise UsageError(message)
+    chosen = check_names(columns, available)
+    if sensitive in chosen:
+        message = f"Column {sensitive!r} is the sensitive one and cannot be among the columns. Leave it out."
+        raise UsageError(message)
+    return chosen

@@ -1,0 +1,324 @@
+"""Diagnosis: a method for each question, answered from the counts of the table's combinations.
+
+The questions are those of the privacy diagnosis centre (Zare-Mirakabad, Jantan and Bressan 2008), and those
+that a custodian asks next. Where a sensitive column was named, k stands for its distinct values in a class
+(distinct l-diversity) instead of the records.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+from shoal.core.contracts import Engine
+from shoal.core.counts import Domain
+from shoal.core.evaluate import Progress
+from shoal.core.schema import Role
+from shoal.core.subsets import Columns, Curve, Limits, Search, Source, every_set, search
+from shoal.errors import DataError, UnknownName, UsageError
+from shoal.findings import ColumnSet, Overview, SetFinding, Sets, SetTable, Suggestion, Suppression
+from shoal.init import Guess, guess_column, policy_text
+from shoal.policy import limit_in_records
+from shoal.questions import Answer, ask, check_whole
+from shoal.rows import check_rows_file, write_rows_file
+
+T = TypeVar("T")
+Limit = int | float | str  # 5%, 0.05, or a number of records
+
+MOST_COLUMNS = 20  # of which all sets are tabulated
+
+
+@dataclass(frozen=True, eq=False)
+class Diagnosis:
+    """The counts of a table's combinations, ready to be asked."""
+
+    columns: tuple[str, ...]
+    sensitive: str | None
+    records: int
+    combinations: int  # of all columns together
+    source: Source = field(repr=False)
+    domains: Mapping[str, Domain] = field(repr=False)
+    engine: Engine = field(repr=False)
+    table: Any = field(repr=False)  # as the engine opened it
+    origin: Any = field(repr=False)  # as it came
+    progress: Progress = field(repr=False)
+
+    @property
+    def measure(self) -> str:
+        """What the answers are about: k, or l where there is a sensitive column."""
+        return "l" if self.sensitive else "k"
+
+    # Questions 1 and 5, 2 and 6, 3 and 7, 4 and 8: without and with suppression.
+
+    def is_anonymous(
+        self,
+        k: int,
+        columns: Sequence[str] | None = None,
+        suppression_limit: Limit = 0,
+        *,
+        at_most: bool = False,
+    ) -> bool:
+        """Tell whether the table is k-anonymous for some columns; `at_most`: whether its k is no larger."""
+        self._check_k(k)
+        reached = self.anonymity(columns, suppression_limit)
+        return reached <= k if at_most else reached >= k
+
+    def anonymity(self, columns: Sequence[str] | None = None, suppression_limit: Limit = 0) -> int:
+        """Return the largest k for which the table is k-anonymous for some columns."""
+        return self.curve(columns).reached(self._limit(suppression_limit))
+
+    def largest_sets(
+        self, k: int, suppression_limit: Limit = 0, *, at_most: bool = False, seconds: float | None = None
+    ) -> Sets:
+        """Find the largest sets of columns for which the table is k-anonymous.
+
+        `at_most`: the smallest sets whose k is at most this.
+        """
+        if at_most:
+            return self.unsafe_sets(k, suppression_limit, at_most=True, seconds=seconds)
+        found = self._search(k, suppression_limit, None, seconds)
+        maximal = sorted(found.maximal(), key=lambda columns: (-len(columns), columns))
+        return self._sets("maximal", found, maximal)
+
+    def anonymity_of_sets(
+        self, suppression_limit: Limit = 0, max_size: int | None = None, *, seconds: float | None = None
+    ) -> SetTable[int]:
+        """Return the k of every set of columns."""
+        limit, size, limits = self._limit(suppression_limit), self._size(max_size), self._limits(seconds)
+
+        def judge(curve: Curve) -> int:
+            return curve.reached(limit)
+
+        if judge(self.source.curve()) > 1:  # nothing to prune
+            return self._table(*every_set(self.source, judge, limits, max_size=size))
+        found = search(self.source, judge, lambda k: k > 1, limits, max_size=size)
+        known = found.safe | found.unsafe
+        if found.complete:  # what was not counted contains a set whose k is 1
+            every = (s for n in range(1, size + 1) for s in combinations(self.source.columns, n))
+            known = {columns: known.get(columns, 1) for columns in every}
+        return self._table(known, found.complete, found.counts)
+
+    # Questions 9 to 12: how much suppression.
+
+    def suppression(
+        self, k: int, columns: Sequence[str] | None = None, *, at_most: bool = False
+    ) -> Suppression | None:
+        """Return what must be suppressed to make the table k-anonymous for some columns.
+
+        `at_most`: the most that a limit may allow for k to stay at most this; None where it is above anyway.
+        """
+        self._check_k(k)
+        return self._suppression(self.curve(columns), k, at_most=at_most)
+
+    def suppression_of_sets(
+        self, k: int, max_size: int | None = None, *, at_most: bool = False, seconds: float | None = None
+    ) -> SetTable[Suppression | None]:
+        """Return what must be suppressed to make the table k-anonymous, for every set of columns."""
+        self._check_k(k)
+
+        def judge(curve: Curve) -> Suppression | None:
+            return self._suppression(curve, k, at_most=at_most)
+
+        size, limits = self._size(max_size), self._limits(seconds)
+        return self._table(*every_set(self.source, judge, limits, max_size=size))
+
+    def suppression_by_k(
+        self, columns: Sequence[str] | None = None, most: int | None = None
+    ) -> tuple[Suppression, ...]:
+        """Return what every k up to `most` costs some columns; without it, each k at which the cost grows."""
+        if most is not None:
+            check_whole("most", most)
+        curve = self.curve(columns)
+        ks = curve.measures.tolist() if most is None else range(1, most + 1)
+        return tuple(Suppression.of(k, curve.short(k), self.records) for k in ks)
+
+    def suppression_of_sets_by_k(
+        self, most: int, max_size: int | None = None, *, seconds: float | None = None
+    ) -> SetTable[tuple[int, ...]]:
+        """Return, for every set of columns, the records to suppress for k = 1, ..., `most`."""
+        check_whole("most", most)
+
+        def judge(curve: Curve) -> tuple[int, ...]:
+            return tuple(curve.shorts(most).tolist())
+
+        size, limits = self._size(max_size), self._limits(seconds)
+        return self._table(*every_set(self.source, judge, limits, max_size=size))
+
+    # What a custodian asks next.
+
+    def unsafe_sets(
+        self,
+        k: int,
+        suppression_limit: Limit = 0,
+        max_size: int | None = None,
+        *,
+        at_most: bool = False,
+        seconds: float | None = None,
+    ) -> Sets:
+        """Find the minimal unsafe sets: known from outside, they break k; none of their subsets does."""
+        self._check_k(k)
+        found = self._search(k + at_most, suppression_limit, max_size, seconds)
+        minimal = sorted(found.unsafe, key=lambda columns: (len(columns), columns))
+        return self._sets("minimal", found, minimal)
+
+    def rows_to_suppress(self, k: int, columns: Sequence[str] | None = None) -> int:
+        """Count the records that would have to go to make the table k-anonymous for some columns."""
+        self._check_k(k)
+        return self.curve(columns).short(k)
+
+    def write_rows(
+        self, path: str | Path, k: int, columns: Sequence[str] | None = None, *, force: bool = False
+    ) -> int:
+        """Write the numbers of the records that would have to go, a line each, the first record being 1.
+
+        The file is closed to others. Returns how many there are.
+        """
+        self._check_k(k)
+        check_rows_file(Path(path), force=force, table=self.origin)
+        places = self._places(columns)
+        classes, measures = self.source.onto(places).classes()
+        gone = measures < k
+        names = [self.columns[place] for place in places]
+        self.progress("rows", 0, None)
+        found = self.engine.positions(self.table, names, self.domains, classes.keys[:, gone])
+        if len(found) != int(classes.sizes[gone].sum()):
+            message = "The table changed while it was diagnosed. Give one that stays as it is."
+            raise DataError(message)
+        write_rows_file(Path(path), found + 1)
+        return len(found)
+
+    def overview(self, k: int = 5, suppression_limit: Limit = 0, *, seconds: float | None = None) -> Overview:
+        """Put together what a custodian wants to see first."""
+        unsafe, curve = self.unsafe_sets(k, suppression_limit, seconds=seconds), self.curve()
+        return Overview(
+            k=k,
+            combinations=self.combinations,
+            reached=curve.reached(self._limit(suppression_limit)),
+            alone=curve.short(2),
+            suppressed=curve.short(k),
+            unsafe=unsafe,
+            columns=tuple(self.guess(name) for name in self.columns),
+        )
+
+    def suggest(self) -> Suggestion:
+        """Guess the role of every column of the table, with what tells records apart, as a policy to edit."""
+        guesses: list[Guess] = []
+        for name in self.engine.columns(self.table):
+            self.progress("guess", len(guesses), None)
+            guesses.append(self.guess(name))
+        return Suggestion(tuple(guesses), policy_text(guesses))
+
+    def guess(self, column: str) -> Guess:
+        """Guess what a column is."""
+        if column in self.columns:
+            counts = self.source.counts.project([self.columns.index(column)])
+            return guess_column(column, counts, self.domains[column])
+        counts, domains = self.engine.count(self.table, [column])
+        found = guess_column(column, counts, domains[column])
+        return found.with_role(Role.SENSITIVE) if column == self.sensitive else found
+
+    def ask(self, question: int | str, **wishes: Any) -> Answer:
+        """Ask by number, 1 to 12, or name (unsafe, rows, suggest); the answer is made of plain values."""
+        return ask(self, question, **wishes)
+
+    def curve(self, columns: Sequence[str] | None = None) -> Curve:
+        """Return how many records lie in classes below each k, for some columns."""
+        places = self._places(columns)
+        return self.source.onto(places).curve() if places != self.source.columns else self.source.curve()
+
+    def number_of_sets(self, max_size: int | None = None) -> int:
+        """Count the sets of at most so many columns."""
+        most = min(max_size or len(self.columns), len(self.columns))
+        return sum(math.comb(len(self.columns), size) for size in range(1, most + 1))
+
+    def _suppression(self, curve: Curve, k: int, *, at_most: bool) -> Suppression | None:
+        most = curve.short(k)
+        if at_most:
+            most = self.records if k >= curve.measures[-1] else curve.short(k + 1) - 1
+        return Suppression.of(k, most, self.records) if most >= 0 else None
+
+    def _search(
+        self, k: int, suppression_limit: Limit, max_size: int | None, seconds: float | None
+    ) -> Search[tuple[int, int]]:
+        self._check_k(k)
+        if max_size is not None:
+            check_whole("max_size", max_size)
+        limit = self._limit(suppression_limit)
+        return search(
+            self.source,
+            lambda curve: (curve.reached(limit), curve.short(k)),
+            lambda found: found[0] >= k,
+            self._limits(seconds),
+            max_size=max_size,
+        )
+
+    def _sets(
+        self,
+        kind: Literal["maximal", "minimal"],
+        found: Search[tuple[int, int]],
+        chosen: Sequence[Columns],
+    ) -> Sets:
+        known = found.safe | found.unsafe
+        findings = tuple(SetFinding(self._names(columns), *known[columns]) for columns in chosen)
+        return Sets(kind, findings, found.counts, found.complete)
+
+    def _table(self, found: Mapping[Columns, T], complete: bool, counts: int | None = None) -> SetTable[T]:
+        ordered = sorted(found, key=lambda columns: (len(columns), columns))
+        values = {self._names(columns): found[columns] for columns in ordered}
+        return SetTable(values, len(found) if counts is None else counts, complete)
+
+    def _names(self, places: Columns) -> ColumnSet:
+        return tuple(self.columns[place] for place in places)
+
+    def _places(self, columns: Sequence[str] | None) -> Columns:
+        if columns is None:
+            return self.source.columns
+        chosen = check_names(columns, self.columns)
+        return tuple(sorted(self.columns.index(name) for name in chosen))
+
+    def _limit(self, limit: Limit) -> int:
+        return limit_in_records(limit, self.records)
+
+    def _limits(self, seconds: float | None) -> Limits:
+        if seconds is not None and not seconds > 0:
+            message = f"seconds must be above 0, got {seconds}."
+            raise UsageError(message)
+        until = math.inf if seconds is None else time.monotonic() + seconds
+        return Limits(until, self.progress)
+
+    def _check_k(self, k: int) -> None:
+        check_whole(self.measure, k)
+
+    def _size(self, max_size: int | None) -> int:
+        """Refuse a table over more sets than anyone can wait for."""
+        if max_size is not None:
+            check_whole("max_size", max_size)
+        elif len(self.columns) > MOST_COLUMNS:
+            pairs, threes = self.number_of_sets(2), self.number_of_sets(3)
+            message = (
+                f"{len(self.columns)} columns have {self.number_of_sets():,} sets. Give a max_size "
+                f"(--max-size): there are {pairs:,} sets of at most 2 columns and {threes:,} of at most 3."
+            )
+            raise UsageError(message)
+        return min(max_size or len(self.columns), len(self.columns))
+
+
+def check_names(columns: Sequence[str], available: Sequence[str]) -> list[str]:
+    """Take names of columns, each once; a single text is one name."""
+    chosen = [columns] if isinstance(columns, str) else list(columns)
+    if not chosen:
+        message = "No columns are named. Name at least one."
+        raise UsageError(message)
+    for name in chosen:
+        if name not in available:
+            raise UnknownName(str(name), "column", available)
+    repeated = next((name for name in chosen if chosen.count(name) > 1), None)
+    if repeated is not None:
+        message = f"Column {repeated!r} is named twice. Name each column once."
+        raise UsageError(message)
+    return chosen
