@@ -35,6 +35,7 @@ bench: $(VENV)/.dev
 	$(RUN)/python benchmarks/search.py
 	$(RUN)/python benchmarks/endtoend.py
 	$(RUN)/python benchmarks/family.py
+	$(RUN)/python benchmarks/negotiation.py
 	$(RUN)/python benchmarks/diagnosis.py
 
 clean:

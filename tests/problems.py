@@ -142,3 +142,38 @@ def cases(draw: Any, metrics: tuple[str, ...] = METRIC_NAMES) -> Case:
         high=high,
         same_level=same,
     )
+
+
+def larger(seed: int, metric: str) -> Case:
+    """A problem of hundreds of rows and thousands of nodes, the same for a seed: too slow for the oracle."""
+    random = np.random.default_rng(seed)
+    columns = int(random.integers(4, 7))
+    trees, data = [], []
+    rows = int(random.integers(150, 700))
+    for _ in range(columns):
+        values = int(random.integers(2, 13))
+        levels = int(random.integers(1, 5))
+        group = np.arange(values)
+        labels: dict[int, list[str]] = {value: [str(value)] for value in range(values)}
+        for level in range(1, levels + 1):
+            merged = random.integers(0, max(1, values >> level), values) * (level < levels)
+            group = merged[group]
+            for value in range(values):
+                labels[value].append(f"L{level}-{group[value]}")
+        trees.append(labels)
+        weights = random.dirichlet(np.full(values, 0.7))
+        data.append(random.choice(values, rows, p=weights))
+    heights = [len(tree[0]) - 1 for tree in trees]
+    return Case(
+        rows=list(map(tuple, np.stack(data, axis=1).tolist())),
+        hierarchies=trees,
+        sensitive=random.integers(0, 5, rows).tolist(),
+        k=int(random.integers(2, 12)),
+        l=int(random.choice([1, 1, 1, 2, 3])),
+        limit=int(random.choice([0, rows // 50, rows // 15, rows // 6])),
+        metric=metric,
+        weights=[float(w) for w in random.choice([0.5, 1.0, 2.0], columns)],
+        low=[0] * columns,
+        high=heights,
+        same_level=[],
+    )

@@ -24,7 +24,7 @@ from typer.testing import CliRunner, Result
 import shoal
 from shoal.cli import app
 from shoal.engines.duckdb import DuckDb, _told
-from shoal.errors import OutputError
+from shoal.errors import OutputError, interruptible
 from shoal.publish import Draft, draft, private_folder, tells_of
 from shoal.sample import bundled, write_csv
 
@@ -653,3 +653,38 @@ def test_what_others_made_is_not_replaced(tmp_path: Path) -> None:
     with pytest.raises(OutputError, match="not of shoal's making"):
         shoal.anonymize(data, policy, output=tmp_path / "v.csv", force=True)
     assert not (tmp_path / "v.csv").exists()
+
+
+def test_ctrl_c_inside_compiled_code_is_ctrl_c() -> None:
+    """Numba turns an interrupt that strikes at its door into a SystemError."""
+
+    def struck() -> None:
+        try:
+            raise KeyboardInterrupt
+        except KeyboardInterrupt as stop:
+            message = "returned a result with an exception set"
+            raise SystemError(message) from stop
+
+    with pytest.raises(KeyboardInterrupt), interruptible():
+        struck()
+    with pytest.raises(SystemError, match="another"), interruptible():
+        raise SystemError("another")  # noqa: EM101
+
+
+@pytest.mark.parametrize("seconds", [1.5, 2.0, 2.3])
+def test_ctrl_c_during_a_comparison_keeps_its_rows(tmp_path: Path, seconds: float) -> None:
+    data, policy = bundled(tmp_path)
+    asked = ["--algorithm", "incognito", "--k", "2..400", "--output", str(tmp_path / "rows.csv")]
+    code = "from shoal.cli import main; main()"
+    command = [sys.executable, "-c", code, "compare", str(data), "--policy", str(policy), *asked]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as running:
+        part = tmp_path / "rows.csv.part"
+        until = time.monotonic() + 60
+        while time.monotonic() < until and not (part.exists() and part.read_text().count("\n") > 2):
+            time.sleep(0.05)
+        time.sleep(seconds)
+        running.send_signal(signal.SIGINT)
+        _, told = running.communicate(timeout=60)
+    assert running.returncode == 130, told
+    assert "Traceback" not in told
+    assert "rows are kept" in told

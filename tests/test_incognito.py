@@ -51,7 +51,7 @@ def test_variants_differ_only_in_what_they_read(case: Case) -> None:
     for other in (cube, roots):
         assert other.node == basic.node
         assert other.work.nodes_evaluated == basic.work.nodes_evaluated
-        assert other.work.subset_evaluations == basic.work.subset_evaluations
+        assert other.work.subset_evaluations >= basic.work.subset_evaluations  # and what they begin with
 
 
 @settings(max_examples=150, deadline=None)
@@ -80,7 +80,8 @@ def test_a_refused_pair_is_never_counted_with_a_third_column() -> None:
     )  # fmt: skip
     found = run(case, "basic")
     # Singles 2 + 2 + 1 of which (0), (0), (0) pass at once: 3. Pairs: (a, b) 3 nodes, the others 1 each.
-    assert found.work.subset_evaluations == 3 + 3 + 1 + 1
+    # And each column at its top, to order them.
+    assert found.work.subset_evaluations == 3 + 3 + 1 + 1 + 3
     # (0, 0) is refused as a pair; of the rest (0, 1, 0) and (1, 0, 0) pass and tag the top.
     assert found.work.nodes_evaluated == 2
     assert set(found.candidates) == {(0, 1, 0), (1, 0, 0), (1, 1, 0)}

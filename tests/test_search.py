@@ -8,7 +8,7 @@ import oracle
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from problems import Case, cases, counts_of
+from problems import Case, cases, counts_of, larger
 
 from shoal.algorithms import ALGORITHMS, contour
 from shoal.core import evaluate
@@ -84,6 +84,30 @@ def test_contour_on_all_cores_matches_the_oracle(case: Case) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(evaluate, "_WIDE", 0)
         check(case, "contour")
+
+
+@pytest.mark.parametrize(
+    "metric", ["discernibility-star", "discernibility", "class-size", "coverage", "non-uniform-entropy"]
+)
+def test_contour_proves_the_optimum_of_larger_problems(metric: str) -> None:
+    """Groups of nodes, estimates and bounds matter only where there are many nodes."""
+    for seed in range(40):
+        problem = larger(seed, metric).problem()
+        _, truth = search(problem, ALGORITHMS.create("exhaustive"))
+        _, found = search(problem, ALGORITHMS.create("contour"))
+        assert math.isclose(found.loss, truth.loss, rel_tol=1e-9), seed
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_what_contour_looks_at_does_not_depend_on_the_cores(seed: int) -> None:
+    problem = larger(seed, "non-uniform-entropy").problem()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(evaluate, "_WIDE", 0)
+        found = []
+        for cores in (1, 2, 8):
+            patch.setattr(evaluate, "CORES", cores)
+            found.append(search(problem, ALGORITHMS.create("contour"))[1])
+    assert found[0] == found[1] == found[2]
 
 
 @settings(max_examples=100, deadline=None)

@@ -14,21 +14,27 @@ if TYPE_CHECKING:
     from shoal.diagnosis import Diagnosis
     from shoal.hierarchies import check_hierarchies
     from shoal.policy import Policy
+    from shoal.profile import Profile, profile
     from shoal.recipe import Recipe
+    from shoal.study import Study, study
     from shoal.verify import Verification, verify
 
 __all__ = [
     "Comparison",
     "Diagnosis",
     "Policy",
+    "Profile",
     "Recipe",
     "Release",
+    "Study",
     "Verification",
     "anonymize",
     "apply",
     "check_hierarchies",
     "compare",
     "diagnose",
+    "profile",
+    "study",
     "verify",
 ]
 
@@ -37,14 +43,18 @@ _HOMES = {
     "Comparison": "comparison",
     "Diagnosis": "diagnosis",
     "Policy": "policy",
+    "Profile": "profile",
     "Recipe": "recipe",
     "Release": "anonymize",
+    "Study": "study",
     "Verification": "verify",
     "anonymize": "anonymize",
     "apply": "apply",
     "check_hierarchies": "hierarchies",
     "compare": "compare",
     "diagnose": "diagnose",
+    "profile": "profile",
+    "study": "study",
     "verify": "verify",
 }
 

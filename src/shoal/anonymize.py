@@ -24,6 +24,7 @@ from shoal.errors import (
     OutputError,
     UsageError,
 )
+from shoal.offer import Chosen, adopted
 from shoal.policy import Policy, named
 from shoal.problem import counted, problem_of
 from shoal.publish import CODEBOOK, Draft, draft
@@ -104,7 +105,7 @@ def anonymize(
     *,
     output: str | Path | None = None,
     force: bool = False,
-    node: Mapping[str, int] | None = None,
+    node: Chosen = None,
     mapping: bool = False,
     engine: str | Engine = "duckdb",
     memory_limit: str | None = None,
@@ -114,18 +115,19 @@ def anonymize(
     """Find the acceptable recoding of least loss, apply it, count the result afresh and release it.
 
     Without an output the release's table is of the same kind as the table that came in. `node` fixes
-    the levels of the columns it names; the others are searched. `mapping` adds, to the private folder,
-    what became of every value.
+    the levels of the columns it names; the others are searched. It may be an offer of a negotiation, its
+    JSON or a file of it: then its k (or l) and its limit stand in for the policy's. `mapping` adds, to the
+    private folder, what became of every value.
     """
     if seconds is not None and not seconds > 0:
         message = f"seconds must be above 0, got {seconds}."
         raise UsageError(message)
-    policy = Policy.load(policy)
+    policy, levels = adopted(Policy.load(policy), node)
     if isinstance(engine, str):
         engine = ENGINES.create(engine, {"memory_limit": memory_limit} if memory_limit else {})
     run = _Run(policy, engine, progress or (lambda *_: None))
     if output is None:
-        return run.in_memory(table, node, seconds)
+        return run.in_memory(table, levels, seconds)
     path = Path(output)
     ending = engine.format_of(path)
     book = codebook_path(path)
@@ -140,7 +142,7 @@ def anonymize(
             raise OutputError(message)
     with draft(path, ending, force=force, codebook=book) as begun:
         engine.spill(begun.spill)
-        return run.to_file(table, node, seconds, begun, book=book, mapping=mapping)
+        return run.to_file(table, levels, seconds, begun, book=book, mapping=mapping)
 
 
 class _Run:

@@ -13,6 +13,7 @@ import typer
 from shoal.commands.compare import compare
 from shoal.commands.diagnose import diagnose
 from shoal.commands.messages import progress_bar, report, reporting
+from shoal.commands.negotiate import negotiate
 from shoal.commands.options import (
     AlgorithmName,
     AsJson,
@@ -24,16 +25,17 @@ from shoal.commands.options import (
     MemoryLimit,
     MetricName,
     Models,
-    NodeLevels,
+    NodeOrOffer,
     Output,
     PolicyFile,
     Reveal,
     Seconds,
-    read_levels,
+    read_node,
     read_policy,
 )
+from shoal.commands.profile import profile
 from shoal.display import console, escaped, print_json, show_release, show_rows, show_verification
-from shoal.errors import ShoalError
+from shoal.errors import ShoalError, interruptible
 
 app = typer.Typer(
     help="De-identify tables of people's records: every record looks like at least k-1 others.",
@@ -46,14 +48,19 @@ hierarchy_app = typer.Typer(help="Look at hierarchies before a run.", no_args_is
 app.add_typer(hierarchy_app, name="hierarchy")
 app.command()(compare)
 app.command()(diagnose)
+app.command()(profile)
+app.command()(negotiate)
 
 
 def main() -> None:
     """Run the command line; deliberate errors become one line and an exit code."""
     stopped = _stop_politely()
     try:
-        code = app(standalone_mode=False)
+        with interruptible():
+            code = app(standalone_mode=False)
         sys.exit(stopped[0] if stopped else code)
+    except KeyboardInterrupt:
+        sys.exit(stopped[0] if stopped else 130)
     except ShoalError as error:
         sys.exit(report(error))
     except typer.Abort:
@@ -91,7 +98,7 @@ def anonymize(
     suppression_limit: Limit = None,
     metric: MetricName = None,
     algorithm: AlgorithmName = None,
-    node: NodeLevels = None,
+    node: NodeOrOffer = None,
     seconds: Seconds = None,
     engine: EngineName = "duckdb",
     memory_limit: MemoryLimit = None,
@@ -109,7 +116,7 @@ def anonymize(
             read_policy(policy, model, suppression_limit, metric, algorithm),
             output=output,
             force=force,
-            node=read_levels(node),
+            node=read_node(node),
             mapping=mapping,
             engine=engine,
             memory_limit=memory_limit,

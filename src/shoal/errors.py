@@ -18,7 +18,8 @@ and the CLI prints them only with `--reveal`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from difflib import get_close_matches
 
 
@@ -83,3 +84,17 @@ class OutOfTime(ShoalError):
 
 class InternalError(ShoalError):
     """A defect of shoal, never of its user."""
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Let Ctrl-C be itself where it strikes inside compiled code, which makes a SystemError of it."""
+    try:
+        yield
+    except SystemError as error:
+        cause: BaseException | None = error
+        while cause is not None:
+            if isinstance(cause, KeyboardInterrupt):
+                raise KeyboardInterrupt from None
+            cause = cause.__cause__ or cause.__context__
+        raise

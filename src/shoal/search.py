@@ -5,7 +5,7 @@ from __future__ import annotations
 from shoal.algorithms import ALGORITHMS
 from shoal.core.contracts import Algorithm, Guarantee
 from shoal.core.evaluate import Evaluation, Evaluator, Problem, Progress
-from shoal.errors import CannotHonour, Infeasible, OutOfTime
+from shoal.errors import CannotHonour, Infeasible, OutOfTime, interruptible
 from shoal.infeasible import nearest_miss
 
 
@@ -34,7 +34,8 @@ def search(
         raise Infeasible(message, {"k": problem.records} if sizes_alone else {})
     evaluate = Evaluator(problem, seconds=seconds, progress=progress)
     try:
-        return name_of(chosen), chosen.search(problem, evaluate)
+        with interruptible():
+            return name_of(chosen), chosen.search(problem, evaluate)
     except Infeasible:
         raise nearest_miss(problem) from None
     except OutOfTime:
@@ -43,7 +44,8 @@ def search(
                 f"No acceptable node was found within {seconds} seconds. Allow more, or lower max_level."
             )
             raise OutOfTime(message) from None
-        return name_of(chosen), evaluate.finish(evaluate.best, Guarantee.ACCEPTABLE)
+        found = evaluate.finish(evaluate.best, Guarantee.ACCEPTABLE, compared=evaluate.nodes_accepted)
+        return name_of(chosen), found
 
 
 def automatic(problem: Problem) -> Algorithm:

@@ -16,7 +16,7 @@ class Branches:
     """The walk, with the levels chosen so far."""
 
     def __init__(self, problem: Problem, evaluate: Evaluator) -> None:
-        """Walk the axes that shrink the counts most first."""
+        """Begin at the top."""
         self.problem = problem
         self.evaluate = evaluate
         self.lattice = problem.lattice

@@ -23,13 +23,13 @@ import numpy as np
 from shoal.algorithms.branches import Branches
 from shoal.algorithms.estimate import Estimate
 from shoal.core.arrays import BoolArray, FloatArray, IntArray
-from shoal.core.batch import CORES
 from shoal.core.contracts import Algorithm, Guarantee, When
 from shoal.core.evaluate import LARGEST_HELD, Evaluation, Evaluator, Problem, below
 from shoal.core.lattice import Lattice, Node
 from shoal.core.tags import maximal, minimal, nodes_of
 from shoal.errors import Infeasible
 
+_AHEAD = 2  # nodes evaluated at once where that pays; what is looked at does not depend on the machine
 _SLACK = 0.8  # a node estimated at this share of the best loss may still be shown to be no better
 
 
@@ -50,18 +50,14 @@ class Contour(Algorithm):
         if not evaluate(problem.lattice.top).acceptable:
             message = "No node is acceptable."
             raise Infeasible(message)
+        tagged = 0
         if problem.lattice.size > LARGEST_HELD:
             Branches(problem, evaluate).search()
-            settled = 0
         else:
-            settled = _Field(problem, evaluate).search()
+            _Field(problem, evaluate).search()
+            tagged = problem.lattice.size - evaluate.nodes_evaluated
         assert evaluate.best is not None
-        return evaluate.finish(
-            evaluate.best,
-            self.guarantee,
-            tagged=max(0, settled - evaluate.nodes_evaluated),
-            compared=evaluate.nodes_accepted,
-        )
+        return evaluate.finish(evaluate.best, self.guarantee, tagged=tagged, compared=evaluate.nodes_accepted)
 
 
 class _Field:
@@ -79,8 +75,8 @@ class _Field:
         self.kept: list[list[float]] = retained.tolist()  # bits, by axis and level
         self.estimate = Estimate(self.lattice, retained)
 
-    def search(self) -> int:
-        """Close every node that could be better than the best; return how many are settled."""
+    def search(self) -> None:
+        """Close every node that could be better than the best."""
         self.probe(self.lattice.top)
         self.descend(self.lattice.top)
         while (nodes := self.open_nodes()).any():
@@ -91,7 +87,6 @@ class _Field:
             else:
                 self.close_in(nodes)
         self.lower_within_ties()
-        return self.lattice.size
 
     def lower_within_ties(self) -> None:
         """Go down from the best node as long as that costs nothing and suppresses no more."""
@@ -156,9 +151,9 @@ class _Field:
             groups += self.split(group, group.min(axis=0), join)
 
     def look_ahead(self, groups: list[IntArray]) -> None:
-        """Let all cores evaluate the nodes above the next groups, of which nearly all will be needed."""
+        """Evaluate the nodes above the next groups beside each other, for nearly all will be needed."""
         if self.evaluate.wide:
-            joins = [group.max(axis=0) for group in groups[-CORES:]]
+            joins = [group.max(axis=0) for group in groups[-_AHEAD:]]
             self.evaluate.ahead([self.lattice.node(join) for join in joins if not self.accepted[tuple(join)]])
 
     def split(self, group: IntArray, meet: IntArray, join: IntArray) -> list[IntArray]:

@@ -125,12 +125,13 @@ class _Walk:
         if self.variant != "super-roots" or len(roots) < 2:
             return None
         meet = tuple(min(levels) for levels in zip(*roots, strict=True))
-        return meet, self.from_table(axes, meet)
+        return meet, self.from_table(axes, meet, subset=len(axes) < len(self.lattice.axes))
 
-    def from_table(self, axes: Axes, index: Index) -> Counts:
+    def from_table(self, axes: Axes, index: Index, *, subset: bool = False) -> Counts:
         """Count some axes at their levels from all combinations, without the other axes."""
         groups = self.dropping(set(range(len(self.lattice.axes))) - set(axes))
-        return self.evaluate.rolled(self.problem.counts, groups | self.between(axes, None, index))
+        groups |= self.between(axes, None, index)
+        return self.evaluate.rolled(self.problem.counts, groups, subset=subset)
 
     def fill_cube(self, every: Axes) -> None:
         """Count every set of axes as it is, each from the smallest set that has one more."""
@@ -140,7 +141,7 @@ class _Walk:
                 wider = [tuple(sorted((*axes, axis))) for axis in every if axis not in axes]
                 source = min(wider, key=lambda wide: len(self.lowest[wide]))
                 gone = self.dropping(set(source) - set(axes))
-                self.lowest[axes] = self.evaluate.rolled(self.lowest[source], gone)
+                self.lowest[axes] = self.evaluate.rolled(self.lowest[source], gone, subset=True)
 
     def rolled(self, counts: Counts, axes: Axes, low: Index | None, index: Index) -> Counts:
         """Raise some axes from one index to another."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -29,6 +31,14 @@ AlgorithmName = Annotated[str | None, typer.Option("--algorithm", help="The sear
 NodeLevels = Annotated[
     str | None, typer.Option("--node", help="Levels to fix, as age=2,sex=0; the rest is searched.")
 ]
+NodeOrOffer = Annotated[
+    str | None,
+    typer.Option(
+        "--node",
+        help="Levels to fix, as age=2,sex=0; the rest is searched. Or an offer of `shoal negotiate --json`: "
+        "its JSON, or a file of it.",
+    ),
+]
 Seconds = Annotated[
     float | None, typer.Option(help="Stop searching after so many seconds, with the best so far.")
 ]
@@ -41,6 +51,7 @@ Mapping_ = Annotated[
 ]
 
 _MOST = 1000  # values of k in one range
+_NUMBER = re.compile(r"[0-9]{1,18}")  # not ², which is a digit too, nor more than int() takes
 
 
 def read_policy(
@@ -58,8 +69,11 @@ def read_policy(
 
 
 def read_limit(text: str | None) -> int | str | None:
-    """Read digits alone as a number of records; the policy reads the rest."""
-    return int(text) if text is not None and text.lstrip("-").isdigit() else text
+    """Read a whole number as records; the policy reads the rest."""
+    try:
+        return None if text is None else int(text)
+    except ValueError:
+        return text
 
 
 def read_plugin(text: str) -> str | dict[str, dict[str, Any]]:
@@ -88,11 +102,29 @@ def read_levels(text: str | None) -> dict[str, int]:
     levels = {}
     for pair in text.split(",") if text else ():
         name, equals, level = pair.rpartition("=")
-        if not equals or not level.strip().isdigit():
+        if not equals or not _NUMBER.fullmatch(level.strip()):
             message = f"--node takes column=level, as age=2,sex=0; got {pair!r}."
             raise UsageError(message)
         levels[name.strip()] = int(level)
     return levels
+
+
+def read_node(text: str | None) -> Any:
+    """Read 'age=2,sex=0', the JSON of an offer, or a file of it."""
+    if text is None:
+        return {}
+    if text.lstrip().startswith("{"):
+        return text
+    try:
+        return read_levels(text)
+    except UsageError:
+        if os.path.exists(text):  # which takes a text of any length
+            return Path(text)
+    message = (
+        "--node takes column=level, as age=2,sex=0, or an offer of `shoal negotiate --json`: its JSON, or a "
+        f"file of it; got {text!r}."
+    )
+    raise UsageError(message)
 
 
 def read_plugins(texts: list[str] | None) -> list[Any] | None:
@@ -117,7 +149,7 @@ def read_numbers(texts: list[str] | None) -> list[int] | None:
     found: list[int] = []
     for part in [part.strip() for text in texts or () for part in text.split(",")]:
         first, dots, last = part.partition("..")
-        if not (first.isdecimal() and (last.isdecimal() if dots else True)):
+        if not (_NUMBER.fullmatch(first) and (_NUMBER.fullmatch(last) if dots else True)):
             message = f"--k takes whole numbers, as 5, 2,5,10 or 2..15; got {part!r}."
             raise UsageError(message)
         low, high = int(first), int(last or first)

@@ -186,6 +186,7 @@ class Evaluator:
         self._progress = progress
         self._told = 0.0
         self._nodes = 0
+        self._everywhere = False  # every node was judged at once; what comes after are the same nodes
         self._books = Books()
         self.nodes_accepted = 0
 
@@ -223,9 +224,13 @@ class Evaluator:
             known = self._note(self._judge(node)())
         return known
 
-    def rolled(self, counts: Counts, groups: Mapping[int, IntArray]) -> Counts:
-        """Roll counts up; a search that walks its own way keeps its own counts."""
+    def rolled(self, counts: Counts, groups: Mapping[int, IntArray], *, subset: bool = False) -> Counts:
+        """Roll counts up; a search that walks its own way keeps its own counts.
+
+        `subset` books a count over fewer columns that is not judged.
+        """
         self._check_time()
+        self._books.subset_evaluations += subset
         if not groups:
             return counts
         self._books.read(len(counts), len(groups))
@@ -247,10 +252,12 @@ class Evaluator:
         return suppressed <= self.problem.limit and suppressed < self.problem.records
 
     def _note(self, evaluation: Evaluation) -> Evaluation:
-        if self.problem.lattice.size <= LARGEST_HELD:
-            self._known[evaluation.node] = evaluation
-        self._nodes += 1
-        self._books.made(evaluation.classes)
+        if len(self._known) >= LARGEST_HELD // 10 and self.problem.lattice.size > LARGEST_HELD:
+            self._known.clear()  # what is asked for again is asked for soon
+        self._known[evaluation.node] = evaluation
+        if not self._everywhere:
+            self._nodes += 1
+            self._books.made(evaluation.classes)
         if evaluation.acceptable:
             self.nodes_accepted += 1
             if better(evaluation, self.best):
@@ -319,7 +326,8 @@ class Evaluator:
     def acceptable_everywhere(self) -> BoolArray | None:
         """Judge all nodes at once without keeping what was found of each, where that can be done."""
         problem = self.problem
-        if self._batches is None or problem.lattice.size > LARGEST_HELD:
+        known = problem.metric.separable.given(problem.limit > 0)  # else each is counted again for its loss
+        if not known or self._batches is None or problem.lattice.size > LARGEST_HELD:
             return None
         shape = problem.lattice.shape
         turned = [shape[axis] for axis in self.walk]
@@ -333,7 +341,8 @@ class Evaluator:
             accepted[tuple(indices.T)] = (found.short <= problem.limit) & (found.short < problem.records)
             self._books.rows_scanned += found.rows_scanned
             self._books.score += found.cost + float((found.classes * np.log2(found.classes)).sum())
-        self._nodes = problem.lattice.size
+            self._nodes = max(self._nodes, start + len(numbers))
+        self._everywhere = True
         return accepted
 
     def best_of(self, accepted: BoolArray) -> Evaluation | None:
@@ -382,9 +391,10 @@ class Evaluator:
         compared: int = 0,
     ) -> Evaluation:
         """Return the chosen evaluation with what was proven and what it cost."""
+        _ = self._hubs  # ordering the columns is booked for every search alike
         books = self._books
         work = Work(
-            nodes_evaluated=min(self._nodes, self.problem.lattice.size),
+            nodes_evaluated=self._nodes,
             nodes_tagged=tagged,
             nodes_compared=compared,
             subset_evaluations=books.subset_evaluations,

@@ -24,6 +24,7 @@ import numpy as np
 from shoal.core.arrays import IntArray
 from shoal.core.batch import CORES
 from shoal.core.counts import Counts
+from shoal.errors import interruptible
 
 T = TypeVar("T")
 Columns = tuple[int, ...]
@@ -246,7 +247,8 @@ def _lower(columns: Columns) -> Iterator[Columns]:
 def _stoppable() -> Iterator[None]:
     """Let Ctrl-C end a search with what it found."""
     try:
-        yield
+        with interruptible():
+            yield
     except KeyboardInterrupt:
         return
 

@@ -21,8 +21,8 @@ from shoal.core.hierarchy import Hierarchy
 from shoal.core.hubs import Hubs
 from shoal.core.lattice import Lattice
 
-_SLICE = 4096  # nodes counted, at most, between two looks at the clock
-_WORK = 400_000_000  # combinations read between them, about: a second
+_SLICE = 2048  # nodes counted, at most, between two looks at the clock
+_WORK = 100_000_000  # combinations that so many nodes may have together
 
 
 @dataclass(frozen=True)
@@ -46,8 +46,9 @@ class Table:
         if not len(self.values):
             return np.empty(0, np.int64)
         at = first_at_least(self.begins, self.values, least)
-        inside = at < self.begins[1:]
-        return np.where(inside, self.below[np.minimum(at, len(self.below) - 1)], records).astype(np.int64)
+        found: IntArray = self.below.take(at, mode="clip").astype(np.int64)
+        found[at == self.begins[1:]] = records
+        return found
 
     def strongest(self, limit: int) -> tuple[IntArray, IntArray]:
         """Return the largest value that each node reaches within a limit, and what it then suppresses."""
@@ -58,9 +59,9 @@ class Table:
 
     def some(self, places: IntArray) -> Table:
         """Return the table of some of the nodes."""
-        lengths = np.diff(self.begins)[places]
+        lengths = self.begins[places + 1] - self.begins[places]
         begins = np.concatenate([[0], np.cumsum(lengths)])
-        at = np.arange(begins[-1]) + np.repeat(self.begins[:-1][places] - begins[:-1], lengths)
+        at = np.arange(begins[-1]) + np.repeat(self.begins[places] - begins[:-1], lengths)
         return Table(begins, self.values[at], self.below[at], self.classes[places])
 
     def and_(self, other: Table) -> Table:
@@ -148,7 +149,8 @@ class Tabulation:
     def slices(self, numbers: IntArray | None = None, size: int = _SLICE) -> Iterator[int]:
         """Count nodes, by their place in the lattice (all without them); tell after each slice how many."""
         shape = self.lattice.shape
-        size = min(size, max(16, _WORK // len(self.counts)))
+        rows = len(self.counts) + sum(len(entries.counts) for entries in self.counts.sensitive.values())
+        size = min(size, max(16, _WORK // rows))
         if numbers is None:  # as they are walked, so that a slice shares its roll-ups
             every = np.transpose(np.arange(self.lattice.size).reshape(shape), self._walk)
             numbers = every.ravel()

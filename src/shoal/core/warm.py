@@ -26,12 +26,14 @@ def to_compile(*, words: int, everything: bool) -> list[Callable[[], object]]:
 
 
 def to_tabulate() -> list[Callable[[], object]]:
-    """Return what compiles the kernels that tabulate a lattice and numba's cache does not hold."""
+    """Return what compiles the kernels that tabulate a lattice, look it up, and numba's cache lacks."""
     from shoal.core import kernels, walks
 
     needed: list[tuple[Any, Callable[[], object]]] = [
         (kernels.roll_up_word, _roll_up_word),
         (walks.spread_nodes, _spread_nodes),
+        (kernels.first_at_least, _first_at_least),
+        (kernels.choose, _choose),
     ]
     return [compile_one for kernel, compile_one in needed if not _compiled(kernel)]
 
@@ -84,6 +86,22 @@ def _count_nodes() -> object:
     tables = (_zeros(1, 3), _zeros(1, 1, 1), _zeros(1))
     space = (_zeros(4, 1), _zeros(3, 1), np.zeros(16, np.int32))
     return walks.count_nodes(_zeros(1), _zeros(1), _zeros(1, 1), *tables, 1, *space)
+
+
+def _first_at_least() -> object:
+    from shoal.core import kernels
+
+    begins, values = _zeros(2), np.zeros(1, np.uint16)
+    begins.flags.writeable = values.flags.writeable = False  # as a table's are
+    return kernels.first_at_least(begins, values, 1)
+
+
+def _choose() -> object:
+    from shoal.core import kernels
+
+    levels, numbers = np.zeros((1, 1), np.int16), _zeros(1)
+    numbers.flags.writeable = False  # as a profile's are
+    return kernels.choose(levels, _zeros(1), _zeros(1), _zeros(1), numbers, _zeros(1), _zeros(1), 0)
 
 
 def _spread_nodes() -> object:

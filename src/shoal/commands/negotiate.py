@@ -1,0 +1,94 @@
+"""The command that answers from a profile: which node will do, or what would have to change."""
+
+from __future__ import annotations
+
+import csv
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from shoal.commands.messages import progress_bar, reporting
+from shoal.commands.negotiations import show_negotiation
+from shoal.commands.options import AsJson, EngineName, Limit, MemoryLimit, Reveal, read_limit
+from shoal.commands.prompt import Prompt
+from shoal.display import print_json
+from shoal.errors import UsageError
+
+
+def negotiate(
+    profile: Annotated[Path, typer.Argument(help="The profile, as `shoal profile` writes it.")],
+    k: Annotated[int | None, typer.Option("--k", help="Records that look alike, at least.")] = None,
+    l: Annotated[
+        int | None, typer.Option("--l", help="Distinct sensitive values among those, at least.")
+    ] = None,
+    sensitive: Annotated[str | None, typer.Option(help="The sensitive column that l is about.")] = None,
+    suppression_limit: Limit = None,
+    max_level: Annotated[
+        list[str] | None, typer.Option(help="The highest levels, as age=2,sex=1. May be repeated.")
+    ] = None,
+    prefer: Annotated[
+        str, typer.Option(help="Choose the node of least height, or of least loss.")
+    ] = "height",
+    metric: Annotated[
+        str | None, typer.Option(help="The loss to prefer by, where it is a sum over columns.")
+    ] = None,
+    runtime: Annotated[
+        bool, typer.Option("--runtime", help="Count the greatest node allowed, where the profile lacks it.")
+    ] = False,
+    data: Annotated[Path | None, typer.Option(help="The table that the profile is of.")] = None,
+    policy: Annotated[
+        Path | None, typer.Option("--policy", "-p", help="The policy that the profile was made with.")
+    ] = None,
+    engine: EngineName = "duckdb",
+    memory_limit: MemoryLimit = None,
+    as_json: AsJson = False,
+    reveal: Reveal = False,
+) -> None:
+    """Negotiate k or l, suppression and levels; exit code 1 when nothing will do. No wishes: a prompt."""
+    from shoal.profile import Profile
+
+    asked = (k, l, suppression_limit, max_level or None)
+    wishes: dict[str, Any] = {
+        "k": k,
+        "l": l,
+        "sensitive": sensitive,
+        "suppression_limit": read_limit(suppression_limit),
+        "prefer": prefer,
+        "metric": metric,
+        "runtime": runtime,
+    }
+    where = (str(data or "DATA"), str(policy or "POLICY"))
+    with reporting(as_json, reveal):
+        wishes["max_level"] = _read_max_levels(max_level)
+        if runtime and (data is None or policy is None):
+            message = "--runtime counts a node of the table: give --data and --policy too."
+            raise UsageError(message)
+        opened = Profile.load(profile)
+        if runtime and policy:
+            with progress_bar() as progress:
+                opened = opened.with_data(
+                    data, policy, engine=engine, memory_limit=memory_limit, progress=progress
+                )
+        in_terminal = sys.stdin.isatty() and sys.stdout.isatty() and not as_json
+        if in_terminal and all(wish is None for wish in asked):
+            raise typer.Exit(Prompt(opened, wishes, *where).run())
+        found = opened.negotiate(**wishes)
+    if as_json:
+        print_json(found.to_dict())
+    else:
+        show_negotiation(found, opened, *where)
+    raise typer.Exit(0 if found.exact else 1)
+
+
+def _read_max_levels(texts: list[str] | None) -> dict[str, int] | None:
+    """Read 'age=2,sex=1'; a name with a comma is quoted."""
+    levels = {}
+    for pair in [pair for row in csv.reader(texts or (), skipinitialspace=True) for pair in row]:
+        name, equals, level = pair.rpartition("=")
+        if not equals or not level.strip().isdecimal():
+            message = f"--max-level takes column=level, as age=2,sex=1; got {pair!r}."
+            raise UsageError(message)
+        levels[name.strip()] = int(level)
+    return levels or None

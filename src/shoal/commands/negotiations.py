@@ -1,0 +1,149 @@
+"""How a negotiation is shown: the request, its answer or the suggestions, and the command that uses one."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from shoal.display import console, escaped, show_pairs
+
+
+def show_negotiation(found: Any, profile: Any, data: str, policy: str, *, talking: bool = False) -> None:
+    """Show the exact answer, or what each wish alone would have to become."""
+    request = found.request
+    records = profile.records
+    rows = {
+        request.model: f"{request.least:,}" + (f" of {request.sensitive}" if request.sensitive else ""),
+        "limit": _share(request.limit, records),
+        "max levels": _levels(request.max_level),
+    }
+    if request.metric:
+        rows["prefer"] = f"least {request.metric}"
+    exact = found.exact
+    if exact:
+        rows |= {"answer": _levels(exact.node), "height": str(exact.height)}
+        rows |= {"loss": f"{exact.loss:,.10g}"} if exact.loss is not None else {}
+        rows["suppressed"] = _share(exact.suppressed, records)
+        rows["next"] = command_line(exact, profile, data, policy)
+    else:
+        rows["answer"] = "none within these wishes"
+    show_pairs(rows)
+    if not exact:
+        _suggestions(found, profile)
+        listed = offers(found)
+        if listed:
+            say("take 1, or another number, adopts one." if talking else "To use one:")
+        for number, (_, offer) in enumerate(() if talking else listed, 1):
+            say(f"{number}  {command_line(offer, profile, data, policy)}")
+    for note in _notes(found, profile):
+        say(note)
+
+
+def offers(found: Any) -> list[tuple[str, Any]]:
+    """List the suggestions with the wish that each relaxes, as they are numbered from 1."""
+    kinds = [(kind, getattr(found, kind)) for kind in ("suppression", "levels", "privacy")]
+    return [(kind, offer) for kind, offer in kinds if offer] + [(one.column, one) for one in found.columns]
+
+
+def _suggestions(found: Any, profile: Any) -> None:
+    from rich import box
+    from rich.table import Table
+
+    listed = offers(found)
+    if not listed:
+        held = "Among the nodes that the profile holds, nothing" if found.partial else "Nothing"
+        say(f"{held} that relaxes one wish alone would do. Relax two, or use fewer quasi-identifiers.")
+        return
+    say("Any one of these would do; each relaxes one wish and keeps the others. Columns come best first.")
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    headings = ["", "relax", "what would change", "node", "height", "suppressed"]
+    headings += ["loss"] if found.request.metric else []
+    for heading in headings:
+        left = heading in ("relax", "what would change", "node")
+        table.add_column(heading, justify="left" if left else "right")
+    for number, (kind, offer) in enumerate(listed, 1):
+        gone = f"{offer.suppressed:,} ({offer.suppressed / profile.records:.1%})"
+        node = " ".join(map(str, offer.node.values()))
+        loss = [] if not found.request.metric else ["" if offer.loss is None else f"{offer.loss:,.6g}"]
+        cells = (str(number), kind, change(found.request, kind, offer), node, str(offer.height), gone, *loss)
+        table.add_row(*map(escaped, cells))
+    console().print(table)
+
+
+def change(request: Any, kind: str, offer: Any) -> str:
+    """Say what a suggestion asks to change."""
+    if kind == "suppression":
+        return f"limit {offer.limit:,} records (now {request.limit:,})"
+    if kind == "privacy":
+        return f"{offer.model} = {offer.least} (now {request.least})"
+    raised = raised_levels(request, offer)
+    return ", ".join(
+        f"{name} up to {level} (now {request.max_level[name]})" for name, level in raised.items()
+    )
+
+
+def raised_levels(request: Any, offer: Any) -> dict[str, int]:
+    """Return the levels that must be allowed beyond those of the request."""
+    return {name: level for name, level in offer.node.items() if level > request.max_level[name]}
+
+
+def command_line(offer: Any, profile: Any, data: str, policy: str) -> str:
+    """Write the command that releases a table at an offer's node."""
+    wish = profile.wish
+    # Where the policy says the rest, levels will do.
+    same = (offer.model, offer.least, offer.limit) == (wish.model, wish.least, wish.limit)
+    allowed = all(level <= wish.max_level.get(name, level) for name, level in offer.node.items())
+    if same and allowed and not any("," in name for name in offer.node):
+        node = ",".join(f"{name}={level}" for name, level in offer.node.items())
+    else:
+        told = offer.to_dict()
+        kept = ("node", offer.model, "sensitive", "limit")
+        node = json.dumps({name: told[name] for name in kept if name in told}, ensure_ascii=False)
+    call = ["shoal", "anonymize", data, "--policy", policy, "--output", "OUT", "--node", node]
+    return shlex.join(call)
+
+
+def changes(before: Any, after: Any) -> str:
+    """Say what another request changed of the answer."""
+    if before.exact is None or after.exact is None:
+        told = [_briefly(found.exact) if found.exact else "none" for found in (before, after)]
+        return f"Changed: {told[0]} -> {told[1]}." if told[0] != told[1] else "There is still no answer."
+    old, new = before.exact, after.exact
+    pairs = [(name, old.node[name], level) for name, level in new.node.items()]
+    pairs += [("height", old.height, new.height), ("suppressed", old.suppressed, new.suppressed)]
+    if old.loss is not None and new.loss is not None:
+        pairs.append(("loss", round(old.loss, 6), round(new.loss, 6)))
+    moved = [f"{name} {one:,} -> {other:,}" for name, one, other in pairs if one != other]
+    return f"Changed: {', '.join(moved)}." if moved else "The answer is the same."
+
+
+def _briefly(offer: Any) -> str:
+    return f"{_levels(offer.node)} (height {offer.height}, {offer.suppressed:,} suppressed)"
+
+
+def _notes(found: Any, profile: Any) -> Iterator[str]:
+    if found.partial:
+        held = f"{len(profile.numbers):,} of {profile.lattice.size:,} nodes"
+        yield f"The profile holds {held}: another node may do better."
+    if found.partial and not found.exact and profile.problem is None:
+        yield "--runtime with --data and --policy counts the greatest node allowed."
+    if found.besides:
+        yield (
+            f"The policy also asks for {', '.join(found.besides)}, which this leaves out; anonymize honours "
+            "it and may suppress more."
+        )
+
+
+def _levels(levels: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} {level}" for name, level in levels.items())
+
+
+def _share(number: int, records: int) -> str:
+    return f"{number:,} of {records:,} records ({number / records:.1%})"
+
+
+def say(text: str) -> None:
+    """Print a line as it is."""
+    console().print(text, markup=False, highlight=False, soft_wrap=True)

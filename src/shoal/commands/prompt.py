@@ -1,0 +1,208 @@
+"""A negotiation in the terminal: one wish is changed at a time, and the answer appears at once."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from shoal.commands.messages import report
+from shoal.commands.negotiations import changes, offers, raised_levels, say, show_negotiation
+from shoal.commands.options import read_limit
+from shoal.errors import OutputError, ShoalError, UnknownName, UsageError
+
+_HELP = """\
+k 10                 records that look alike, at least
+l 3 [COLUMN]         distinct values of a sensitive column among them, at least
+limit 5%             records that may be suppressed: a share, or a number
+COLUMN 2             the highest level of a column (level COLUMN 2, where its name is a command's)
+prefer loss [METRIC] the least loss instead of the least height; prefer height goes back
+take 1               adopt a suggestion, by its number or by what it relaxes
+undo, reset          the request before, and that of the policy
+show                 the request and its answer again
+json FILE            write the answer
+help, quit"""
+
+Wishes = Mapping[str, Any]
+
+
+def typed() -> str:
+    """Read a line from the terminal, with its history where the system has one."""
+    with suppress(ImportError):
+        import readline  # noqa: F401 - being imported is all it takes
+    return input("shoal> ")
+
+
+class Prompt:
+    """A request that changes, the answers to it, and the way back."""
+
+    def __init__(
+        self, profile: Any, wishes: Wishes, data: str, policy: str, read: Callable[[], str] = typed
+    ) -> None:
+        """Begin with some wishes; `read` gives the next line or raises EOFError."""
+        self.profile = profile
+        self.first = dict(wishes)
+        self.where = (data, policy)
+        self.read = read
+        self.wishes = dict(wishes)
+        self.before: list[dict[str, Any]] = []
+        self.commands: dict[str, Callable[[str], None]] = {
+            "k": lambda text: self.ask(k=_number(text), l=None, sensitive=None),
+            "l": self.diversity,
+            "limit": lambda text: self.ask(suppression_limit=read_limit(text)),
+            "level": self.level,
+            "prefer": self.prefer,
+            "take": self.take,
+            "undo": self.undo,
+            "reset": lambda _: self._ask(self.first),
+            "show": lambda _: self.show(),
+            "json": self.write,
+            "help": lambda _: say(_HELP),
+        }
+
+    def run(self) -> int:
+        """Talk until the other side has enough; return the exit code."""
+        self.begin()
+        while True:
+            try:
+                line = self.read().strip()
+            except (EOFError, KeyboardInterrupt) as end:
+                say("")
+                return 130 if isinstance(end, KeyboardInterrupt) else 0
+            word, _, rest = line.partition(" ")
+            if word in ("quit", "exit", "q"):
+                return 0
+            try:
+                if line:
+                    self.obey(line, word, rest.strip())
+            except ShoalError as error:
+                report(error)
+
+    def begin(self) -> None:
+        """Say what the profile holds and answer the first request."""
+        lattice = self.profile.lattice
+        held = f"{len(self.profile.numbers):,} of {lattice.size:,} nodes, {self.profile.records:,} records"
+        tops = ", ".join(
+            f"{name} 0..{top}" for name, top in zip(lattice.columns, lattice.heights, strict=True)
+        )
+        say(f"{held}. Levels: {tops}.")
+        say("Change one wish at a time; help lists the commands.")
+        self.answer = self.profile.negotiate(**self.wishes)
+        self.show()
+
+    def obey(self, line: str, word: str, rest: str) -> None:
+        """Do what a line says."""
+        if word in self.commands:
+            self.commands[word](rest)
+        elif line.rpartition(" ")[0].strip() in self.profile.lattice.columns:
+            self.level(line)
+        else:
+            name = line if line in self.profile.lattice.columns else word
+            if name in self.profile.lattice.columns:
+                message = f"{name!r} takes a level, as: {name} 1."
+                raise UsageError(message)
+            known = [*self.commands, "quit", *self.profile.lattice.columns]
+            raise UnknownName(word, "command or column", known)
+
+    def ask(self, **changed: Any) -> None:
+        """Change the request and show what became of the answer."""
+        self._ask(self.wishes | changed)
+
+    def _ask(self, wishes: dict[str, Any]) -> None:
+        answer = self.profile.negotiate(**wishes)  # raises before anything is changed
+        self.before.append(self.wishes)
+        self._move(wishes, answer)
+
+    def _move(self, wishes: dict[str, Any], answer: Any) -> None:
+        told = changes(self.answer, answer)
+        self.wishes, self.answer = wishes, answer
+        self.show()
+        say(told)
+
+    def show(self) -> None:
+        """Show the request with its answer or suggestions."""
+        show_negotiation(self.answer, self.profile, *self.where, talking=True)
+
+    def diversity(self, text: str) -> None:
+        """Ask for an l, of a column where there are several."""
+        number, _, column = text.partition(" ")
+        self.ask(k=None, l=_number(number), sensitive=column.strip() or None)
+
+    def level(self, text: str) -> None:
+        """Allow a column, and those that move with it, some level at most."""
+        name, _, level = text.rpartition(" ")
+        name = name.strip()
+        self.ask(max_level=self._max_level() | dict.fromkeys(self._together(name), _number(level)))
+
+    def _max_level(self) -> dict[str, Any]:
+        return dict(self.answer.request.max_level)
+
+    def _together(self, name: str) -> list[str]:
+        lattice = self.profile.lattice
+        for axis in lattice.axes:
+            names = [lattice.columns[column] for column in axis]
+            if name in names:
+                return names
+        return [name]
+
+    def prefer(self, text: str) -> None:
+        """Choose by height or by a loss."""
+        what, _, metric = text.partition(" ")
+        self.ask(prefer=what, metric=metric.strip() or None)
+
+    def take(self, text: str) -> None:
+        """Adopt a suggestion."""
+        listed = offers(self.answer)
+        if not listed:
+            message = "There is no suggestion to take."
+            raise UsageError(message)
+        by_name = {str(number): (kind, offer) for number, (kind, offer) in enumerate(listed, 1)}
+        by_name |= {kind: (kind, offer) for kind, offer in reversed(listed)}
+        if text not in by_name:
+            raise UnknownName(text, "suggestion", by_name)
+        kind, offer = by_name[text]
+        if kind == "suppression":
+            self.ask(suppression_limit=offer.limit)
+        elif kind == "privacy":
+            self.ask(**{offer.model: offer.least})
+        else:
+            self.ask(max_level=self._max_level() | raised_levels(self.answer.request, offer))
+
+    def undo(self, _: str) -> None:
+        """Go back to the request before."""
+        if not self.before:
+            message = "There is nothing to undo."
+            raise UsageError(message)
+        wishes = self.before.pop()
+        self._move(wishes, self.profile.negotiate(**wishes))
+
+    def write(self, text: str) -> None:
+        """Write the present answer to a new file."""
+        if not text:
+            message = "json takes the file to write, as: json answer.json."
+            raise UsageError(message)
+        path = Path(text).expanduser()
+        told = json.dumps(self.answer.to_dict(), ensure_ascii=False, indent=2) + "\n"
+        try:
+            with open(
+                os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8"
+            ) as file:
+                file.write(told)
+        except FileExistsError:
+            message = f"{str(path)!r} exists. Name another file."
+            raise OutputError(message) from None
+        except OSError as error:
+            message = f"Cannot write {str(path)!r}: {error.strerror}."
+            raise OutputError(message) from None
+        say(f"Wrote {path}.")
+
+
+def _number(text: str) -> int | str:
+    """Read a whole number; what else there is, the library refuses in its own words."""
+    try:
+        return int(text)
+    except ValueError:
+        return text

@@ -1,0 +1,307 @@
+"""Negotiate: privacy, suppression and generalization weighed against each other, answered from a profile.
+
+The exact answer is the acceptable node of least height within the levels allowed. Where there is none, each
+suggestion relaxes one wish and keeps the others (Pilalidou and Vassiliadis).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from numbers import Integral
+from typing import Any, Literal
+
+import numpy as np
+
+from shoal.core.contracts import When
+from shoal.errors import UnknownName, UsageError
+from shoal.offer import Offer
+from shoal.policy import limit_in_records
+from shoal.profile import Profile, metric_of
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is asked for."""
+
+    model: str  # k or l
+    least: int
+    limit: int  # records
+    max_level: Mapping[str, int]
+    sensitive: str | None = None  # the column that l is about
+    prefer: str = "height"
+    metric: str | None = None
+
+
+@dataclass(frozen=True)
+class Negotiation:
+    """The exact answer, or else what each wish alone would have to become."""
+
+    request: Request
+    exact: Offer | None
+    suppression: Offer | None = None
+    levels: Offer | None = None
+    privacy: Offer | None = None
+    columns: Sequence[Offer] = field(default=())
+    partial: bool = False  # the profile holds some nodes only
+    besides: tuple[str, ...] = ()  # models of the policy that are not negotiated
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the answer as plain values."""
+        return {
+            self.request.model: self.request.least,
+            "limit": self.request.limit,
+            "max_level": dict(self.request.max_level),
+            "sensitive": self.request.sensitive,
+            "prefer": self.request.prefer,
+            "metric": self.request.metric,
+            "exact": _plain(self.exact),
+            "suggestions": {
+                "suppression": _plain(self.suppression),
+                "levels": _plain(self.levels),
+                "privacy": _plain(self.privacy),
+                "columns": [offer.to_dict() for offer in self.columns],
+            },
+            "partial": self.partial,
+            "besides": list(self.besides),
+        }
+
+
+def _plain(offer: Offer | None) -> dict[str, Any] | None:
+    return offer.to_dict() if offer else None
+
+
+def negotiate(
+    profile: Profile,
+    *,
+    k: int | None = None,
+    l: int | None = None,
+    suppression_limit: float | str | None = None,
+    max_level: Mapping[str, int] | None = None,
+    sensitive: str | None = None,
+    prefer: Literal["height", "loss"] = "height",
+    metric: str | None = None,
+    runtime: bool = False,
+) -> Negotiation:
+    """Answer a request from a profile; what it leaves out is the policy's wish.
+
+    `prefer: loss` takes the node of least loss by a separable metric instead of the lowest. `runtime` counts
+    the node at `max_level` on the spot where a partial profile lacks it and the data is at hand.
+    """
+    request = _request(profile, k, l, suppression_limit, max_level, sensitive, prefer, metric)
+    return _Answer(profile, request, runtime=runtime).negotiation()
+
+
+def _request(
+    profile: Profile,
+    k: int | None,
+    l: int | None,
+    suppression_limit: float | str | None,
+    max_level: Mapping[str, int] | None,
+    sensitive: str | None,
+    prefer: str,
+    metric: str | None,
+) -> Request:
+    model, least = _strength(profile, k, l)
+    if sensitive is not None and model == "k":
+        message = "A sensitive column is for l; k looks at sizes alone."
+        raise UsageError(message)
+    wish = profile.wish
+    limit = wish.limit if suppression_limit is None else limit_in_records(suppression_limit, profile.records)
+    if prefer not in ("height", "loss"):
+        raise UnknownName(str(prefer), "preference", ["height", "loss"])
+    if metric is not None and prefer != "loss":
+        message = "A metric is for prefer: loss."
+        raise UsageError(message)
+    if prefer == "loss":
+        metric = _metric(profile, metric, limit)
+    return Request(
+        model=model,
+        least=least,
+        limit=limit,
+        max_level=_allowed(profile, max_level),
+        sensitive=_sensitive(profile, sensitive) if model == "l" else None,
+        prefer=prefer,
+        metric=metric,
+    )
+
+
+def _strength(profile: Profile, k: int | None, l: int | None) -> tuple[str, int]:
+    if k is not None and l is not None:
+        message = "Ask for k or for l, not for both."
+        raise UsageError(message)
+    for name, least in (("k", k), ("l", l)):
+        if least is not None:
+            if isinstance(least, bool) or not isinstance(least, Integral) or least < 1:
+                message = f"{name} must be a whole number of at least 1, got {least!r}."
+                raise UsageError(message)
+            return name, int(least)
+    return profile.wish.model, profile.wish.least
+
+
+def _sensitive(profile: Profile, sensitive: str | None) -> str:
+    sensitive = profile.wish.sensitive if sensitive is None else sensitive
+    if sensitive is not None:
+        profile.table(sensitive)
+        return sensitive
+    if len(profile.sensitive) == 1:
+        return profile.sensitive[0]
+    if not profile.sensitive:
+        message = "The profile knows no l: its policy names no sensitive column."
+    else:
+        message = f"Say which sensitive column l is about: {', '.join(profile.sensitive)}."
+    raise UsageError(message)
+
+
+def _metric(profile: Profile, metric: str | None, limit: int) -> str:
+    name = metric or "non-uniform-entropy"
+    if name not in profile.losses:
+        raise UnknownName(name, "separable metric", profile.losses)
+    if not metric_of(name).separable.given(limit > 0):
+        exact = [n for n in profile.losses if metric_of(n).separable is When.ALWAYS]
+        message = (
+            f"The loss by {name} depends on what is suppressed, which a profile does not hold. "
+            f"Use {', '.join(exact)}, or a limit of 0."
+        )
+        raise UsageError(message)
+    return name
+
+
+def _allowed(profile: Profile, max_level: Mapping[str, int] | None) -> dict[str, int]:
+    lattice = profile.lattice
+    heights = dict(zip(lattice.columns, lattice.heights, strict=True))
+    for name, level in (max_level or {}).items():
+        if name not in heights:
+            raise UnknownName(name, "quasi-identifier", heights)
+        whole = isinstance(level, Integral) and not isinstance(level, bool)
+        if not whole or not 0 <= level <= heights[name]:
+            message = f"max_level of {name!r} must be a level from 0 to {heights[name]}, got {level!r}."
+            raise UsageError(message)
+    allowed = heights | dict(profile.wish.max_level)
+    allowed |= {name: int(level) for name, level in (max_level or {}).items()}
+    for members in lattice.axes:  # columns that move together go no higher than the lowest of them
+        names = [lattice.columns[column] for column in members]
+        highest = min(allowed[name] for name in names)
+        lowest = max(profile.wish.min_level.get(name, 0) for name in names)
+        if highest < lowest:
+            message = f"max_level of {names[0]!r} is {highest}; the policy's min_level is {lowest}."
+            raise UsageError(message)
+        allowed |= dict.fromkeys(names, highest)
+    return allowed
+
+
+class _Answer:
+    """One request at work on one profile."""
+
+    def __init__(self, profile: Profile, request: Request, *, runtime: bool) -> None:
+        lattice = profile.lattice
+        names = [[lattice.columns[column] for column in members] for members in lattice.axes]
+        self.names = [members[0] for members in names]
+        self.high = [request.max_level[name] for name in self.names]
+        self.low = [max(profile.wish.min_level.get(name, 0) for name in members) for members in names]
+        self.partial = not profile.complete
+        if runtime and self.partial and profile.place(tuple(self.high)) is None:
+            profile = profile.with_node(tuple(self.high))
+        self.profile = profile
+        self.request = request
+        self.rank, self.losses = profile.ranks(request.metric)
+        self.suppressed = profile.by_node(request.least, request.sensitive)
+
+    def negotiation(self) -> Negotiation:
+        """Return the exact answer, or the suggestions."""
+        from shoal.core.kernels import choose
+
+        profile, request = self.profile, self.request
+        exact, less, levels, *columns = choose(
+            profile.levels,
+            self.rank,
+            self.suppressed,
+            profile.merged,
+            profile.numbers,
+            np.array(self.low),
+            np.array(self.high),
+            min(request.limit, profile.records - 1),  # a class remains
+        ).tolist()
+        if exact >= 0:
+            return Negotiation(request, self.offer(exact), partial=self.partial, besides=self.besides)
+        return Negotiation(
+            request=request,
+            exact=None,
+            suppression=self.more_suppression(less),
+            levels=self.offer(levels) if levels >= 0 else None,
+            privacy=self.less_privacy(),
+            columns=self.one_column(columns),
+            partial=self.partial,
+            besides=self.besides,
+        )
+
+    @property
+    def besides(self) -> tuple[str, ...]:
+        """The policy's models that this request leaves out."""
+        wish = self.profile.wish
+        mine = "k-anonymity" if self.request.model == "k" else "distinct-l-diversity"
+        found = [name for name in dict.fromkeys(wish.models) if name != mine]
+        if self.request.sensitive and wish.sensitive is None and mine in wish.models:
+            others = [name for name in self.profile.sensitive if name != self.request.sensitive]
+            found += [f"{mine} of {', '.join(others)}"] if others else []
+        return tuple(found)
+
+    def offer(self, place: int, **changed: Any) -> Offer:
+        """Describe a node as an answer."""
+        lattice, request = self.profile.lattice, self.request
+        node = lattice.node(self.profile.levels[place].tolist())
+        told: dict[str, Any] = {
+            "suppressed": int(self.suppressed[place]),
+            "least": request.least,
+            "limit": request.limit,
+        } | changed
+        loss = None
+        if request.metric and metric_of(request.metric).separable.given(told["suppressed"] > 0):
+            loss = float(self.losses[place]) if self.losses is not None else None
+        return Offer(
+            node=dict(zip(lattice.columns, node, strict=True)),
+            height=sum(node),
+            model=request.model,
+            sensitive=request.sensitive,
+            loss=loss,
+            **told,
+        )
+
+    def more_suppression(self, place: int) -> Offer | None:
+        """Offer the least that can be suppressed within the levels, at the lowest node that reaches it."""
+        if place < 0 or self.suppressed[place] >= self.profile.records:
+            return None
+        return self.offer(place, limit=int(self.suppressed[place]))
+
+    def less_privacy(self) -> Offer | None:
+        """Offer the greatest strength within the limit, at the greatest node allowed.
+
+        A partial profile that lacks this node offers the best of those it has within the levels.
+        """
+        profile, request = self.profile, self.request
+        table = profile.table(request.sensitive)
+        top = profile.place(tuple(self.high))
+        if top is not None:
+            places = np.array([top])
+        else:
+            inside = (profile.levels >= self.low) & (profile.levels <= self.high)
+            places = np.flatnonzero(inside.all(axis=1))
+        if not len(places):
+            return None
+        reached, gone = table.some(places).strongest(request.limit)
+        order = (profile.numbers[places], profile.merged[places], gone, self.rank[places], -reached)
+        best = int(np.lexsort(order)[0])
+        if reached[best] <= 1:
+            return None
+        return self.offer(int(places[best]), least=int(reached[best]), suppressed=int(gone[best]))
+
+    def one_column(self, places: Sequence[int]) -> list[Offer]:
+        """Offer, for each column alone, the lowest level that would do if it were allowed; the best first."""
+        found: list[tuple[tuple[int, ...], Offer]] = []
+        for axis, place in enumerate(places):
+            if place >= 0:
+                needed = int(self.profile.levels[place, axis])
+                offer = self.offer(place, column=self.names[axis], max_level=needed)
+                best = (int(self.rank[place]), offer.suppressed, needed - self.high[axis], axis)
+                found.append((best, offer))
+        return [offer for _, offer in sorted(found, key=lambda pair: pair[0])]

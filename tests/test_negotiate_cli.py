@@ -1,0 +1,778 @@
+"""Profiles and negotiation from the command line: what is shown, kept, refused, and what is never said."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import pty
+import random
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import adult
+import numpy as np
+import pytest
+import yaml
+from adult import needs_adult
+from typer.testing import CliRunner
+
+import shoal
+from shoal.cli import app
+from shoal.commands.prompt import Prompt
+from shoal.core.tabulate import Tabulation
+from shoal.errors import UnknownName, UsageError
+from shoal.negotiate import Negotiation
+from shoal.offer import adopted, offer_of
+from shoal.policy import Policy
+from shoal.profile import Profile
+
+SECRET = "SECRETVAL7"  # in every text cell of the table; no file and no message may hold it
+SHOAL = Path(sys.executable).with_name("shoal")
+QUASI = "quasi-identifier"
+
+
+class Desk:
+    """A folder with a table, a policy and a place for a profile."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.data, self.policy = folder / "data.csv", folder / "policy.yaml"
+        self.profile, self.output = folder / "table.profile", folder / "release.csv"
+        lots = random.Random(3)
+        rows = [
+            (
+                20 + int(20 * lots.random() ** 3),
+                f"{SECRET}{lots.choice('fm')}",
+                f"{SECRET}{int(3 * lots.random() ** 2)}{int(3 * lots.random() ** 2)}",
+                f"{SECRET}ill{lots.randrange(5)}",
+            )
+            for _ in range(200)
+        ]
+        with self.data.open("w", encoding="utf-8", newline="") as file:
+            csv.writer(file).writerows([("age", "sex", "zip", "illness"), *rows])
+        self.write_policy()
+
+    def write_policy(self, **entries: Any) -> None:
+        columns = {
+            "age": {"role": QUASI, "hierarchy": {"intervals": [5, 10]}},
+            "sex": {"role": QUASI, "hierarchy": "flat"},
+            "zip": {"role": QUASI, "hierarchy": {"prefix": [11]}},
+            "illness": {"role": "sensitive"},
+        }
+        policy = {"columns": columns, "models": [{"k-anonymity": {"k": 2}}]}
+        self.policy.write_text(yaml.safe_dump(policy | entries, sort_keys=False), encoding="utf-8")
+
+    def call(self, *arguments: object) -> Any:
+        result = CliRunner(env={"COLUMNS": "200"}).invoke(app, [str(argument) for argument in arguments])
+        accident = result.exception
+        assert accident is None or isinstance(accident, SystemExit), repr(accident)
+        assert "Traceback" not in result.output
+        assert SECRET not in result.output
+        return result
+
+    def tabulate(self, *options: object) -> Any:
+        given = ("profile", self.data, "--policy", self.policy, "--output", self.profile)
+        return self.call(*given, *options)
+
+    def negotiate(self, *options: object) -> Any:
+        return self.call("negotiate", self.profile, *options)
+
+    def answer(self, *options: object, code: int = 0) -> dict[str, Any]:
+        result = self.negotiate(*options, "--json")
+        assert result.exit_code == code, result.output
+        found: dict[str, Any] = json.loads(result.stdout)
+        return found
+
+    def released(self, node: str) -> dict[str, Any]:
+        given = (
+            "anonymize",
+            self.data,
+            "--policy",
+            self.policy,
+            "--output",
+            self.output,
+            "--force",
+            "--json",
+        )
+        result = self.call(*given, "--node", node)
+        assert result.exit_code == 0, result.output
+        found: dict[str, Any] = json.loads(result.stdout)
+        return found
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    return Desk(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def tabulated(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    desk = Desk(tmp_path_factory.mktemp("desk"))
+    assert desk.tabulate().exit_code == 0
+    return desk.profile.read_bytes()
+
+
+@pytest.fixture
+def made(desk: Desk, tabulated: bytes) -> Desk:
+    desk.profile.write_bytes(tabulated)
+    return desk
+
+
+def lines_of(text: str) -> dict[str, str]:
+    """Read the pairs that a command shows."""
+    return dict(line.split(maxsplit=1) for line in text.splitlines() if len(line.split()) > 1)
+
+
+# Profiles
+
+
+def test_a_profile_says_what_it_holds_and_what_to_do_next(desk: Desk) -> None:
+    done = desk.tabulate()
+    assert done.exit_code == 0
+    told = lines_of(done.stdout)
+    assert told["records"] == "200"
+    assert told["nodes"] == "24 of 24"
+    assert told["tabulated"] == "k, l of illness"
+    assert told["next"] == f"shoal negotiate {desk.profile}"
+    assert desk.profile.stat().st_mode & 0o777 == 0o600
+    assert SECRET.encode() not in desk.profile.read_bytes()
+
+
+def test_a_profile_as_json(desk: Desk) -> None:
+    found = json.loads(desk.tabulate("--json", "--share", "25%", "--score", "sizes").stdout)
+    assert (found["nodes"], found["lattice_size"], found["complete"], found["stopped"]) == (
+        6,
+        24,
+        False,
+        False,
+    )
+    assert found["columns"] == {"age": 3, "sex": 1, "zip": 2}
+    assert found["sensitive"] == ["illness"]
+    assert found["bytes"] == desk.profile.stat().st_size
+    assert set(found["seconds"]) >= {"count", "tabulate"}
+    assert found["output"] == str(desk.profile)
+    assert found["study"] is None
+
+
+def test_a_profile_is_extended_in_place(desk: Desk) -> None:
+    assert "3 of 24 (12.5%); --extend tabulates more" in desk.tabulate("--share", "10%").stdout
+    assert len(Profile.load(desk.profile).numbers) == 3
+    again = desk.tabulate("--extend", "--seconds", "60")
+    assert again.exit_code == 0
+    assert "24 of 24" in again.stdout
+    assert desk.answer("--k", 3)["partial"] is False
+
+
+def test_options_stand_in_for_the_policys_lines(desk: Desk) -> None:
+    desk.tabulate("--model", "k-anonymity:k=7", "--suppression-limit", "10%")
+    found = desk.answer()
+    assert (found["k"], found["limit"]) == (7, 20)
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (("--share", "200%"), "share must be a part of the lattice, such as 10% or 0.1, got '200%'."),
+        (("--seconds", "0"), "seconds must be above 0, got 0.0."),
+        (("--score", "size"), "Unknown score 'size'. Did you mean 'sizes'?"),
+        (("--extend",), "Leave out --extend to make one."),
+        (("--model", "k-anonymity:k=0"), "k must be at least 1, got 0."),
+        (("--suppression-limit", "101%"), "must not be above 100%"),
+    ],
+)
+def test_wrong_options_are_refused_in_words(desk: Desk, options: tuple[str, ...], says: str) -> None:
+    done = desk.tabulate(*options)
+    assert done.exit_code == 2
+    assert says in done.stderr
+    assert not desk.profile.exists()
+
+
+def test_what_exists_is_not_replaced_unasked(made: Desk) -> None:
+    before = made.profile.read_bytes()
+    done = made.tabulate()
+    assert done.exit_code == 2
+    assert "exists. Use --force to replace it, or --extend to go on from it." in done.stderr
+    assert made.profile.read_bytes() == before
+    assert made.tabulate("--force").exit_code == 0
+    done = made.call("profile", made.data, "--policy", made.policy, "--output", made.data, "--force")
+    assert done.exit_code == 2
+    assert "is the input and would be replaced" in done.stderr
+    done = made.call("profile", made.data, "--policy", made.policy, "--output", made.folder / "no" / "p")
+    assert "does not exist. Create it first." in done.stderr
+
+
+def test_a_foreign_profile_is_not_extended(made: Desk) -> None:
+    text = made.data.read_text(encoding="utf-8").splitlines()
+    made.data.write_text("\n".join(text[:-1]) + "\n", encoding="utf-8")
+    before = made.profile.read_bytes()
+    done = made.tabulate("--extend")
+    assert done.exit_code == 2
+    assert "of another table, or of other hierarchies. Make a new one." in done.stderr
+    assert made.profile.read_bytes() == before
+
+
+@contextmanager
+def stopping(after: int) -> Iterator[Any]:
+    """A progress bar that is interrupted once so many nodes are done."""
+
+    def tell(phase: str, done: int, total: int | None) -> None:
+        if phase == "tabulate" and done >= after:
+            raise KeyboardInterrupt
+
+    yield tell
+
+
+def test_ctrl_c_keeps_a_valid_partial_profile(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Tabulation.slices, "__defaults__", (None, 5))
+    command = sys.modules["shoal.commands.profile"]
+    monkeypatch.setattr(command, "progress_bar", lambda: stopping(10))
+    done = desk.tabulate("--json", "--study")
+    assert done.exit_code == 130
+    assert "Stopped: 10 of 24 nodes are tabulated in" in done.stderr
+    assert "The same command with --extend goes on." in done.stderr
+    told = json.loads(done.stdout)
+    assert (told["nodes"], told["stopped"], told["study"]) == (10, True, None)
+    kept = Profile.load(desk.profile)
+    assert len(kept.numbers) == 10
+    assert desk.answer("--k", 1)["partial"] is True
+    again = desk.tabulate("--extend")  # is stopped at once, and keeps what there was
+    assert again.exit_code == 130
+    assert len(Profile.load(desk.profile).numbers) == 10
+    monkeypatch.setattr(command, "progress_bar", lambda: stopping(1000))
+    assert desk.tabulate("--extend").exit_code == 0
+    full = Profile.load(desk.profile)
+    assert full.complete
+    direct = shoal.profile(desk.data, desk.policy)
+    assert np.array_equal(full.suppressed(3), direct.suppressed(3))
+    assert np.array_equal(full.suppressed(2, "illness"), direct.suppressed(2, "illness"))
+
+
+def test_ctrl_c_before_the_first_node_writes_nothing(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules["shoal.commands.profile"], "progress_bar", lambda: stopping(0))
+    done = desk.tabulate()
+    assert done.exit_code == 130
+    assert "Stopped before a node was tabulated. Nothing was written." in done.stderr
+    assert sorted(path.name for path in desk.folder.iterdir()) == ["data.csv", "policy.yaml"]
+
+
+def test_a_study_is_shown_and_drawn(desk: Desk) -> None:
+    done = desk.tabulate("--study", "--plots", desk.folder / "plots")
+    assert done.exit_code == 0, done.output
+    for title in ("by height, k = 2", "by k", "below their top level, k = 2", "Grouping power"):
+        assert title in done.stdout
+    drawn = sorted(path.name for path in (desk.folder / "plots").iterdir())
+    names = ["grouping-power", "suppression-by-columns", "suppression-by-height", "suppression-by-k"]
+    assert drawn == sorted(f"{name}.{ending}" for name in names for ending in ("png", "svg"))
+    told = json.loads(desk.tabulate("--study", "--force", "--json").stdout)["study"]
+    assert [row["at"] for row in told["by_height"]] == list(range(7))
+    assert [(row["column"], row["level"]) for row in told["grouping"]][:4] == [("age", i) for i in range(4)]
+
+
+# Answers
+
+
+def test_without_wishes_the_policys_own_are_answered(made: Desk) -> None:
+    done = made.negotiate()
+    told = lines_of(done.stdout)
+    assert (told["k"], told["limit"]) == ("2", "0 of 200 records (0.0%)")
+    found = made.answer()
+    assert found["exact"]["k"] == 2
+    node = ",".join(f"{name}={level}" for name, level in found["exact"]["node"].items())
+    assert told["next"] == f"shoal anonymize DATA --policy POLICY --output OUT --node {node}"
+    assert made.released(node)["suppressed"] == found["exact"]["suppressed"]
+
+
+def test_an_answer_names_the_files_it_was_given(made: Desk) -> None:
+    done = made.negotiate("--k", 2, "--data", made.data, "--policy", made.policy)
+    assert f"shoal anonymize {made.data} --policy {made.policy} --output OUT --node" in done.stdout
+
+
+def test_no_answer_is_exit_code_1_with_suggestions(made: Desk) -> None:
+    wishes = ("--k", 5, "--max-level", "age=0,sex=0", "--max-level", "zip=0")
+    done = made.negotiate(*wishes)
+    assert done.exit_code == 1
+    assert "none within these wishes" in done.stdout
+    for words in ("suppression", "limit", "(now 0)", "levels", "age up to"):
+        assert words in done.stdout
+    found = made.answer(*wishes, code=1)
+    assert found["exact"] is None
+    assert set(found["suggestions"]) == {"suppression", "levels", "privacy", "columns"}
+    assert found["max_level"] == {"age": 0, "sex": 0, "zip": 0}
+
+
+def test_nothing_at_all_would_do(made: Desk) -> None:
+    done = made.negotiate("--k", "201", "--max-level", "age=0,sex=0,zip=0")
+    assert done.exit_code == 1
+    assert "Nothing that relaxes one wish alone would do." in done.stdout
+
+
+def test_l_is_negotiated_for_its_column(made: Desk) -> None:
+    found = made.answer("--l", 3, "--suppression-limit", "20%")
+    assert (found["l"], found["sensitive"], found["limit"]) == (3, "illness", 40)
+    assert found["besides"] == ["k-anonymity"]
+    assert "The policy also asks for k-anonymity" in made.negotiate("--l", 3).stdout
+
+
+def test_the_least_loss_can_be_preferred(made: Desk) -> None:
+    found = made.answer("--k", 3, "--prefer", "loss", "--metric", "precision")
+    assert found["metric"] == "precision"
+    levels = found["exact"]["node"]
+    assert found["exact"]["loss"] == pytest.approx(
+        (levels["age"] / 3 + levels["sex"] + levels["zip"] / 2) / 3
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (("--k", "0"), "k must be a whole number of at least 1, got 0."),
+        (("--k", "2", "--l", "2"), "Ask for k or for l, not for both."),
+        (("--suppression-limit", "201"), "must not be above the table's 200 records, got 201."),
+        (("--suppression-limit", "some"), "must be a share such as 5% or 0.05"),
+        (("--suppression-limit", "\u00b2"), "must be a share such as 5% or 0.05"),
+        (("--max-level", "agee=1"), "Unknown quasi-identifier 'agee'. Did you mean 'age'?"),
+        (("--max-level", "age=4"), "max_level of 'age' must be a level from 0 to 3, got 4."),
+        (("--max-level", "age"), "--max-level takes column=level, as age=2,sex=1; got 'age'."),
+        (("--l", "2", "--sensitive", "ilness"), "Did you mean 'illness'?"),
+        (("--k", "2", "--sensitive", "illness"), "A sensitive column is for l"),
+        (("--prefer", "los"), "Unknown preference 'los'. Did you mean 'loss'?"),
+        (("--metric", "height"), "A metric is for prefer: loss."),
+        (("--prefer", "loss", "--metric", "discernibility"), "Unknown separable metric"),
+        (("--runtime",), "--runtime counts a node of the table: give --data and --policy too."),
+    ],
+)
+def test_wishes_out_of_range_are_refused_in_words(made: Desk, options: tuple[str, ...], says: str) -> None:
+    done = made.negotiate(*options)
+    assert done.exit_code == 2
+    assert says in done.stderr
+    assert done.stdout == ""
+    told = json.loads(made.negotiate(*options, "--json").stdout)
+    assert says in told["message"]
+
+
+def test_files_that_are_no_profile_are_refused(made: Desk) -> None:
+    for path, says in [
+        (made.data, "is no profile. Make one with: shoal profile"),
+        (made.folder / "none", "No such file or directory"),
+        (made.folder, "Is a directory"),
+    ]:
+        done = made.call("negotiate", path, "--k", 2)
+        assert done.exit_code == 2
+        assert says in done.stderr
+    good = made.profile.read_bytes()
+    for bad, says in [
+        (good[: len(good) // 2], "is damaged. Make it anew"),
+        (good.replace(b"shoal-profile 1", b"shoal-profile 2", 1), "is of another version"),
+        (good.replace(b'"records": 200', b'"records": 201', 1), "is damaged"),
+    ]:
+        made.profile.write_bytes(bad)
+        done = made.negotiate("--k", 2)
+        assert done.exit_code == 2
+        assert says in done.stderr
+        assert made.tabulate("--extend").exit_code == 2
+
+
+def test_the_greatest_node_is_counted_at_the_request(desk: Desk) -> None:
+    desk.tabulate("--share", "1%")
+    wishes = ("--k", 2, "--suppression-limit", "50%", "--max-level", "age=1,sex=1,zip=1")
+    lacking = desk.negotiate(*wishes)
+    assert lacking.exit_code == 1
+    assert "The profile holds 1 of 24 nodes: another node may do better." in lacking.stdout
+    assert "--runtime with --data and --policy counts the greatest node allowed." in lacking.stdout
+    counted = desk.answer(*wishes, "--runtime", "--data", desk.data, "--policy", desk.policy)
+    assert counted["exact"]["node"] == {"age": 1, "sex": 1, "zip": 1}
+    assert counted["partial"] is True
+    full = shoal.profile(desk.data, desk.policy)
+    assert counted["exact"]["suppressed"] == full.suppressed(2)[1, 1, 1]
+    weaker = desk.answer(
+        *wishes[:1], 30, *wishes[2:], "--runtime", "--data", desk.data, "-p", desk.policy, code=1
+    )
+    limit = weaker["limit"]
+    place = full.place((1, 1, 1))
+    reached, gone = full.tables[None].strongest(limit)
+    assert weaker["suggestions"]["privacy"]["k"] == reached[place]
+    assert weaker["suggestions"]["privacy"]["suppressed"] == gone[place]
+    desk.data.write_text(desk.data.read_text(encoding="utf-8") + "20,x,y,z\n", encoding="utf-8")
+    other = desk.negotiate(*wishes, "--runtime", "--data", desk.data, "--policy", desk.policy)
+    assert other.exit_code == 2
+    assert "The profile is of another table, or of other hierarchies." in other.stderr
+
+
+# Offers become releases
+
+
+def test_every_suggestion_is_released_as_it_said(made: Desk) -> None:
+    tried = set()
+    for k in (2, 3, 5, 9):
+        for limit in (0, 4, 10):
+            for levels in ("age=0,sex=0,zip=0", "age=1,sex=0,zip=1", "age=2,sex=1,zip=0"):
+                result = made.negotiate(
+                    "--k", k, "--suppression-limit", limit, "--max-level", levels, "--json"
+                )
+                found = json.loads(result.stdout)
+                suggestions = found["suggestions"]
+                offers = [("exact", found["exact"]), *list(suggestions.items())[:3]]
+                offers += [("columns", offer) for offer in suggestions["columns"]]
+                for kind, offer in offers:
+                    if offer and (kind not in tried or kind == "columns"):
+                        release = made.released(json.dumps(offer))
+                        assert release["levels"] == offer["node"]
+                        assert release["suppressed"] == offer["suppressed"]
+                        assert release["smallest_class"] >= offer["k"]
+                        tried.add(kind)
+    assert tried == {"exact", "suppression", "levels", "privacy", "columns"}
+
+
+def test_an_offer_of_l_is_released_as_it_said(made: Desk) -> None:
+    made.write_policy(models=[{"distinct-l-diversity": {"l": 2}}])
+    assert made.tabulate("--force").exit_code == 0
+    offer = made.answer("--l", 3, "--suppression-limit", 20)["exact"]
+    assert offer["sensitive"] == "illness"
+    release = made.released(json.dumps(offer))
+    assert (release["levels"], release["suppressed"]) == (offer["node"], offer["suppressed"])
+    with made.output.open(encoding="utf-8", newline="") as file:
+        classes: dict[tuple[str, ...], set[str]] = {}
+        for age, sex, zip_, illness in list(csv.reader(file))[1:]:
+            classes.setdefault((age, sex, zip_), set()).add(illness)
+    assert min(map(len, classes.values())) >= 3
+
+
+def test_a_whole_answer_is_its_exact_node_and_may_come_from_a_file(made: Desk) -> None:
+    answer = made.answer("--k", 4, "--suppression-limit", 10)
+    path = made.folder / "answer.json"
+    path.write_text(json.dumps(answer), encoding="utf-8")
+    for node in (json.dumps(answer), str(path)):
+        assert made.released(node)["suppressed"] == answer["exact"]["suppressed"]
+    release = shoal.anonymize(made.data, made.policy, output=made.output, force=True, node=path)
+    assert release.levels == answer["exact"]["node"]
+    offer = Profile.load(made.profile).negotiate(k=4, suppression_limit=10).exact
+    assert (
+        shoal.anonymize(made.data, made.policy, output=made.output, force=True, node=offer).suppressed
+        == (answer["exact"]["suppressed"])
+    )
+
+
+def test_an_offer_goes_above_the_policys_levels(made: Desk) -> None:
+    columns = yaml.safe_load(made.policy.read_text(encoding="utf-8"))["columns"]
+    columns["age"]["max_level"] = 0
+    made.write_policy(columns=columns)
+    made.tabulate("--force")
+    answer = made.answer("--k", 5, code=1)
+    offer = answer["suggestions"]["levels"]
+    assert offer["node"]["age"] > 0
+    assert made.released(json.dumps(offer))["suppressed"] == offer["suppressed"]
+    told = made.negotiate("--k", 5).stdout
+    assert f"--node '{json.dumps({'node': offer['node'], 'k': 5, 'limit': 0})}'" in told
+
+
+def test_an_answer_without_an_exact_node_says_what_to_pass(made: Desk) -> None:
+    answer = made.answer("--k", 5, "--max-level", "age=0,sex=0,zip=0", code=1)
+    given = ("anonymize", made.data, "--policy", made.policy, "--output", made.output)
+    done = made.call(*given, "--node", json.dumps(answer))
+    assert done.exit_code == 2
+    assert "This negotiation has no exact answer. Pass one of its suggestions (" in done.stderr
+    assert not made.output.exists()
+
+
+@pytest.mark.parametrize(
+    ("node", "says"),
+    [
+        ('{"node": {"age": 1}, "kk": 3}', "Unknown entry of an offer 'kk'. Did you mean 'k'?"),
+        ('{"node": {"age": 1}, "k": "3"}', "k of an offer must be a whole number of at least 1, got '3'."),
+        ('{"node": {"age": 1}, "k": 2, "l": 2}', "An offer has a k or an l, not both."),
+        ('{"node": {"age": 1.5}}', "The level of 'age' must be a whole number, got 1.5."),
+        ('{"node": {"age": 1}, "limit": -1}', "limit of an offer must be a whole number of at least 0"),
+        ('{"node": {"age": 1}, "limit": 999}', "must not be above the table's 200 records, got 999."),
+        ('{"node": {"agee": 1}}', "Unknown quasi-identifier 'agee'. Did you mean 'age'?"),
+        ('{"node": {"age": 9}}', "Level 9 of 'age' is outside 0..3."),
+        ('{"node": {"age": 1}, "l": 2, "sensitive": "zip"}', "Unknown sensitive column 'zip'."),
+        ('{"node": {"age": 1}, "sensitive": 3}', "sensitive of an offer must name a column, got 3."),
+        ('{"node"', "Cannot read the node: it is not JSON."),
+        ('{"age": "1"}', "The level of 'age' must be a whole number, got '1'."),
+        ("missing.json", "--node takes column=level, as age=2,sex=0, or an offer"),
+        ("age", "--node takes column=level, as age=2,sex=0, or an offer"),
+        ("age=\u00b2", "--node takes column=level, as age=2,sex=0, or an offer"),
+    ],
+)
+def test_a_wrong_offer_is_refused_in_words(desk: Desk, node: str, says: str) -> None:
+    done = desk.call("anonymize", desk.data, "-p", desk.policy, "-o", desk.output, "--node", node)
+    assert done.exit_code == 2
+    assert says in done.stderr
+    assert not desk.output.exists()
+
+
+def test_a_file_that_holds_no_offer_is_refused(desk: Desk) -> None:
+    for path, says in [(desk.data, "it is not JSON"), (desk.folder, "Cannot read the node from")]:
+        done = desk.call("anonymize", desk.data, "-p", desk.policy, "-o", desk.output, "--node", path)
+        assert done.exit_code == 2
+        assert says in done.stderr
+    with pytest.raises(
+        UsageError, match="A node is levels by column, or an offer of a negotiation, got list"
+    ):
+        offer_of([1])
+
+
+def policy_of(models: list[Any], **columns: Any) -> Policy:
+    flat = {"role": QUASI, "hierarchy": "flat"}
+    sensitive = {name: {"role": "sensitive"} for name in ("x", "y")}
+    return Policy.load({"columns": {"a": flat, **sensitive, **columns}, "models": models})
+
+
+def test_an_offer_replaces_its_own_model_and_leaves_the_others() -> None:
+    k, l = {"k-anonymity": {"k": 2}}, {"distinct-l-diversity": {"l": 2}}
+    adopt = {"node": {"a": 0}, "k": 7, "limit": 3}
+    policy, levels = adopted(policy_of([l, k]), adopt)
+    assert policy.models == [l, {"k-anonymity": {"k": 7}}]
+    assert (policy.suppression_limit, levels) == (3, {"a": 0})
+    about_x = {"node": {"a": 0}, "l": 5, "sensitive": "x"}
+    policy, _ = adopted(policy_of([k]), about_x)
+    assert policy.models == [k, {"distinct-l-diversity": {"l": 5, "column": "x"}}]
+    policy, _ = adopted(policy_of([l, k]), about_x)  # the other column keeps its l
+    assert policy.models == [
+        {"distinct-l-diversity": {"l": 5, "column": "x"}},
+        {"distinct-l-diversity": {"l": 2, "column": "y"}},
+        k,
+    ]
+    policy, _ = adopted(policy_of([l]), {"node": {"a": 0}, "l": 4})
+    assert policy.models == [{"distinct-l-diversity": {"l": 4}}]
+    policy, levels = adopted(policy_of([k]), {"a": 1})  # levels alone
+    assert (policy.models, levels) == ([k], {"a": 1})
+
+
+def test_a_column_may_be_called_node() -> None:
+    policy = policy_of([{"k-anonymity": {"k": 2}}], node={"role": QUASI, "hierarchy": "flat"})
+    assert adopted(policy, {"node": 1})[1] == {"node": 1}
+    assert adopted(policy, {"node": {"node": 1}, "k": 3})[1] == {"node": 1}
+    with pytest.raises(UnknownName):
+        adopted(policy, {"node": {"node": 1}, "K": 3})
+
+
+# The prompt
+
+
+class Talk:
+    """A prompt that is fed lines; what it says after each is kept."""
+
+    def __init__(self, profile: Profile, capsys: pytest.CaptureFixture[str], *lines: str) -> None:
+        self.said: list[str] = []
+        waiting = iter(lines)
+
+        def read() -> str:
+            out, err = capsys.readouterr()
+            self.said.append(out + err)
+            try:
+                return next(waiting)
+            except StopIteration:
+                raise EOFError from None
+
+        self.prompt = Prompt(profile, {}, "DATA", "POLICY", read)
+        self.code = self.prompt.run()
+
+    @property
+    def answer(self) -> Negotiation:
+        found: Negotiation = self.prompt.answer
+        return found
+
+
+@pytest.fixture(autouse=True)
+def _wide_screen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+
+
+@pytest.fixture
+def profile(made: Desk) -> Profile:
+    return Profile.load(made.profile)
+
+
+def test_one_wish_is_changed_at_a_time(profile: Profile, capsys: pytest.CaptureFixture[str]) -> None:
+    talk = Talk(profile, capsys, "k 10", "limit 10%", "age 1", "", "show", "l 2", "quit")
+    assert talk.code == 0
+    assert (talk.answer.request.model, talk.answer.request.least, talk.answer.request.limit) == ("l", 2, 20)
+    assert talk.answer.request.max_level == {"age": 1, "sex": 1, "zip": 2}
+    assert "24 of 24 nodes, 200 records. Levels: age 0..3, sex 0..1, zip 0..2." in talk.said[0]
+    before, after = profile.negotiate().exact, profile.negotiate(k=10).exact
+    assert f"height {before.height} -> {after.height}" in talk.said[1]
+    for name in before.node:
+        moved = f"{name} {before.node[name]} -> {after.node[name]}"
+        assert (moved in talk.said[1]) == (before.node[name] != after.node[name])
+    relaxed = profile.negotiate(k=10, suppression_limit="10%").exact
+    assert f"suppressed {after.suppressed} -> {relaxed.suppressed}" in talk.said[2]
+
+
+def test_suggestions_are_taken_and_undone(profile: Profile, capsys: pytest.CaptureFixture[str]) -> None:
+    none = ("k 10", "limit 5%", "age 2", "sex 0", "zip 1")
+    start = profile.negotiate(k=10, suppression_limit=10, max_level={"age": 2, "sex": 0, "zip": 1})
+    assert start.exact is None
+    for kind, offer in [
+        ("suppression", start.suppression), ("levels", start.levels), ("privacy", start.privacy),
+        ("1", start.suppression), ("3", start.privacy), ("6", start.columns[2]), ("age", start.columns[1]),
+    ]:  # fmt: skip
+        talk = Talk(profile, capsys, *none, f"take {kind}")
+        assert talk.answer.exact is not None, kind
+        assert talk.answer.exact.suppressed == offer.suppressed
+        assert "Changed: none -> age" in talk.said[-1]
+    back = Talk(profile, capsys, *none, "take levels", *["undo"] * 7)
+    assert back.answer == profile.negotiate()
+    assert "There is nothing to undo." in back.said[-1]
+    assert "There is still no answer." in Talk(profile, capsys, *none, "k 11").said[-1]
+    again = Talk(profile, capsys, *none, "reset")
+    assert again.answer == profile.negotiate()
+    assert "There is no suggestion to take." in Talk(profile, capsys, "take 1").said[-1]
+
+
+def test_the_answer_is_written(profile: Profile, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "my answer.json"
+    talk = Talk(profile, capsys, "k 3", f"json {path}", f"json {path}", "json", f"json {tmp_path}/no/a.json")
+    assert json.loads(path.read_text(encoding="utf-8")) == profile.negotiate(k=3).to_dict()
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert "Wrote" in talk.said[2]
+    assert "exists. Name another file." in talk.said[3]
+    assert "json takes the file to write" in talk.said[4]
+    assert "Cannot write" in talk.said[5]
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("kk 3", "Unknown command or column 'kk'. Did you mean 'k'?"),
+        ("agee 2", "Did you mean 'age'?"),
+        ("age", "'age' takes a level, as: age 1."),
+        ("age 7", "max_level of 'age' must be a level from 0 to 3, got 7."),
+        ("age two", "max_level of 'age' must be a level from 0 to 3, got 'two'."),
+        ("level agee 1", "Unknown quasi-identifier 'agee'. Did you mean 'age'?"),
+        ("k", "k must be a whole number of at least 1, got ''."),
+        ("k -1", "k must be a whole number of at least 1, got -1."),
+        ("k --1", "k must be a whole number of at least 1, got '--1'."),
+        ("limit \u00b2", "must be a share such as 5% or 0.05"),
+        ("l 2 ilness", "Did you mean 'illness'?"),
+        ("limit 200%", "must not be above 100%, got '200%'."),
+        ("limit", "must be a share such as 5% or 0.05"),
+        ("prefer los", "Did you mean 'loss'?"),
+        ("prefer loss nothing", "Unknown separable metric 'nothing'."),
+        ("undo", "There is nothing to undo."),
+        ("help", "adopt a suggestion"),
+    ],
+)
+def test_lines_that_cannot_be_obeyed_change_nothing(
+    profile: Profile, capsys: pytest.CaptureFixture[str], line: str, says: str
+) -> None:
+    talk = Talk(profile, capsys, line, "undo")
+    assert says in talk.said[1]
+    assert talk.answer == profile.negotiate()
+    assert "There is nothing to undo." in talk.said[2]
+    assert talk.code == 0
+
+
+def test_columns_of_any_name_have_their_level_set(capsys: pytest.CaptureFixture[str]) -> None:
+    import pandas as pd
+
+    flat = {"role": QUASI, "hierarchy": "flat"}
+    table = pd.DataFrame({"k": list("cccc"), "home town": list("xxxx"), "a": list("1122"), "b": list("1212")})
+    policy = {
+        "columns": dict.fromkeys(table.columns, flat), "models": [{"k-anonymity": {"k": 2}}],
+        "same_level": [["a", "b"]],
+    }  # fmt: skip
+    made = shoal.profile(table, policy)
+    talk = Talk(made, capsys, "level k 0", "home town 0", "a 0")
+    assert talk.answer.request.max_level == {"k": 0, "home town": 0, "a": 0, "b": 0}
+    assert "a up to 1 (now 0), b up to 1 (now 0)" in talk.said[-1]
+    taken = Talk(made, capsys, "level k 0", "a 0", "take a")
+    assert taken.answer.request.max_level["b"] == 1
+
+
+CTRL_C, CTRL_D = b"\x03", b"\x04"
+
+
+def interrupt(process: subprocess.Popen[bytes]) -> None:
+    """Press Ctrl-C, and again: one that comes before the line is being read waits for a key."""
+    for _ in range(30):
+        process.send_signal(signal.SIGINT)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(1)
+            return
+
+
+def talk_in_a_terminal(lines: list[bytes], profile: Path) -> tuple[int, str]:
+    main, other = pty.openpty()
+    process = subprocess.Popen(
+        [str(SHOAL), "negotiate", str(profile)], stdin=other, stdout=other, stderr=other
+    )
+    os.close(other)
+    said: list[bytes] = []
+    asked = threading.Semaphore(0)
+
+    def listen() -> None:
+        told = 0
+        while True:
+            try:
+                said.append(os.read(main, 65536))
+            except OSError:  # the other side is gone
+                return
+            now = b"".join(said).count(b"shoal> ")
+            asked.release(now - told) if now > told else None
+            told = now
+
+    listener = threading.Thread(target=listen)
+    listener.start()
+    for line in lines:
+        assert asked.acquire(timeout=60)
+        if line == CTRL_C:
+            interrupt(process)
+        else:
+            os.write(main, line)
+    code = process.wait(60)
+    listener.join(60)
+    os.close(main)
+    return code, b"".join(said).decode()
+
+
+@pytest.mark.parametrize(("end", "code"), [(b"quit\n", 0), (CTRL_D, 0), (CTRL_C, 130)])
+def test_a_terminal_opens_the_prompt_and_leaves_it_politely(made: Desk, end: bytes, code: int) -> None:
+    left, said = talk_in_a_terminal([b"k 4\n", b"limit 10%\n", b"ages 2\n", end], made.profile)
+    assert left == code
+    assert "-> " in said
+    assert "Did you mean 'age'?" in said
+    assert "Traceback" not in said
+    assert SECRET not in said
+
+
+# Published numbers
+
+
+@needs_adult
+def test_the_published_negotiations_from_the_command_line(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    root = adult.folder()
+    assert root is not None
+    desk.data = root / "adult.csv"
+
+    def profile_over(*columns: str) -> None:
+        policy = adult.policy(columns, "hierarchies-study")
+        policy["columns"]["hours-per-week"] = {"role": "sensitive"}
+        desk.policy.write_text(yaml.safe_dump(policy, sort_keys=False), encoding="utf-8")
+        assert desk.tabulate("--force").exit_code == 0
+
+    def exact(*wishes: object) -> tuple[int, ...]:
+        found = desk.answer(*wishes, *asked)["exact"]
+        return (*found["node"].values(), found["suppressed"])
+
+    profile_over("age", "race", "workclass")
+    asked: tuple[str, ...] = ("--suppression-limit", "321", "--max-level", "age=2,race=1,workclass=1")
+    assert [exact("--k", k) for k in (3, 10, 50)] == [(1, 0, 0, 125), (1, 1, 0, 170), (2, 1, 1, 251)]
+    assert [exact("--l", l) for l in (3, 6)] == [(1, 0, 0, 240), (1, 1, 1, 70)]
+    profile_over("age", "occupation", "race", "workclass")
+    asked = ("--suppression-limit", "321", "--max-level", "age=2,occupation=0,race=1,workclass=1")
+    assert exact("--k", 3) == (1, 0, 1, 1, 283)
+    found = desk.answer("--k", 10, *asked, code=1)["suggestions"]
+    assert (*found["suppression"]["node"].values(), found["suppression"]["limit"]) == (2, 0, 1, 1, 655)
+    assert (*found["levels"]["node"].values(), found["levels"]["suppressed"]) == (1, 2, 1, 0, 170)
+    assert (found["privacy"]["k"], found["privacy"]["suppressed"]) == (5, 301)
+    for offer in (found["suppression"], found["levels"], found["privacy"], *found["columns"]):
+        assert desk.released(json.dumps(offer))["suppressed"] == offer["suppressed"]

@@ -1,0 +1,626 @@
+"""Profiles and negotiation against the naive oracle, and the published numbers on Adult."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from pathlib import Path
+from typing import Any
+
+import adult
+import numpy as np
+import oracle
+import pytest
+from adult import needs_adult
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from problems import Case, cases
+
+import shoal
+from shoal.core.evaluate import Problem
+from shoal.core.lattice import build
+from shoal.core.tabulate import Tabulation
+from shoal.errors import DataError, OutputError, UnknownName, UsageError
+from shoal.grouping import SCORES, best_first, scores, share_of
+from shoal.profile import Profile, tabulated
+from shoal.profile_source import Wish
+
+Node = tuple[int, ...]
+
+
+def whole(case: Case) -> Problem:
+    """The case over its whole hierarchies, as a profile covers them."""
+    case.low, case.high = [0] * len(case.low), oracle.heights(case.hierarchies)
+    case.same_level = []
+    return case.problem()
+
+
+def profile_of(case: Case, **options: Any) -> Profile:
+    return tabulated(whole(case), Wish("k", case.k, case.limit, {}, {}), **options)
+
+
+def suppressed(case: Case, model: str, least: int) -> dict[Node, int]:
+    wishes = {"k": least} if model == "k" else {"l": least, "sensitive": case.sensitive}
+    every = oracle.nodes(case.hierarchies)
+    return {n: oracle.suppressed(case.rows, case.hierarchies, n, **wishes) for n in every}
+
+
+def naive(
+    case: Case, model: str, least: int, limit: int, high: Node, known: set[Node] | None = None
+) -> dict[str, Any]:
+    """Negotiate by the definitions, in plain dicts; with some nodes alone where those are known."""
+    gone = {v: g for v, g in suppressed(case, model, least).items() if known is None or v in known}
+    n = len(case.rows)
+    classes = {node: len(oracle.classes(case.rows, case.hierarchies, node)) for node in gone}
+
+    def within(node: Node, top: Node) -> bool:
+        return all(a <= b for a, b in zip(node, top, strict=True))
+
+    def chosen(nodes: list[Node]) -> Node | None:
+        return min(nodes, key=lambda v: (sum(v), gone[v], -classes[v], v), default=None)
+
+    good = [v for v in gone if gone[v] <= limit and gone[v] < n]
+    exact = chosen([v for v in good if within(v, high)])
+    if exact is not None:
+        return {"exact": exact}
+    box = [v for v in gone if within(v, high)]
+    least_gone = min((gone[v] for v in box), default=n)
+    found: dict[str, Any] = {"exact": None, "suppression": None, "levels": chosen(good), "privacy": None}
+    if least_gone < n:
+        found["suppression"] = (chosen([v for v in box if gone[v] == least_gone]), least_gone)
+    for strength in range(n, 1, -1):
+        every = suppressed(case, model, strength)
+        there = [every[v] for v in ([high] if high in gone else box) if every[v] <= limit and every[v] < n]
+        if there:
+            found["privacy"] = strength, there
+            break
+    columns = {}
+    for c, top in enumerate(oracle.heights(case.hierarchies)):
+        for level in range(high[c] + 1, top + 1):
+            wider = (*high[:c], level, *high[c + 1 :])
+            node = chosen([v for v in good if within(v, wider)])
+            if node is not None:
+                columns[f"c{c}"] = (level, node)
+                break
+    found["columns"] = columns
+    return found
+
+
+@settings(max_examples=250, deadline=None)
+@given(case=cases(), data=st.data())
+def test_answers_and_suggestions_match_the_oracle(case: Case, data: st.DataObject) -> None:
+    profile, known = profile_of(case), None
+    if data.draw(st.booleans()):
+        profile = profile.best(data.draw(st.sampled_from(["5%", "30%", 0.6])))
+        known = {profile.lattice.node(levels) for levels in profile.levels.tolist()}
+    model = data.draw(st.sampled_from(["k", "l"] if case.l > 1 else ["k"]))
+    least = data.draw(st.integers(1, 5))
+    high = tuple(data.draw(st.integers(0, h)) for h in profile.lattice.heights)
+    allowed = dict(zip(profile.lattice.columns, high, strict=True))
+    answer = profile.negotiate(**{model: least}, suppression_limit=case.limit, max_level=allowed)
+    expected = naive(case, model, least, case.limit, high, known)
+    assert answer.partial is not profile.complete
+    gone = suppressed(case, model, least)
+    if expected["exact"] is not None:
+        assert tuple(answer.exact.node.values()) == expected["exact"]
+        assert answer.exact.suppressed == gone[expected["exact"]]
+        assert not answer.columns
+        return
+    assert answer.exact is None
+    told = answer.to_dict()["suggestions"]
+    if expected["suppression"] is None:
+        assert told["suppression"] is None
+    else:
+        node, limit = expected["suppression"]
+        assert (tuple(told["suppression"]["node"].values()), told["suppression"]["limit"]) == (node, limit)
+    if expected["levels"] is None:
+        assert told["levels"] is None
+    else:
+        assert tuple(told["levels"]["node"].values()) == expected["levels"]
+    if expected["privacy"] is None:
+        assert told["privacy"] is None
+    else:
+        strength, there = expected["privacy"]
+        assert told["privacy"][model] == strength
+        assert told["privacy"]["suppressed"] in there
+    offered = {o["column"]: (o["max_level"], tuple(o["node"].values())) for o in told["columns"]}
+    assert offered == expected["columns"]
+    best_first = [(o["height"], o["suppressed"]) for o in told["columns"]]
+    assert best_first == sorted(best_first)
+
+
+@settings(max_examples=100, deadline=None)
+@given(case=cases(), least=st.integers(1, 6))
+def test_every_node_is_tabulated_as_the_oracle_counts_it(case: Case, least: int) -> None:
+    profile = profile_of(case)
+    for model, sensitive in [("k", None), *([("l", "s")] if case.l > 1 else [])]:
+        found = profile.suppressed(least, sensitive)
+        for node, gone in suppressed(case, model, least).items():
+            assert found[node] == gone
+            assert profile.classes[node] == len(oracle.classes(case.rows, case.hierarchies, node))
+
+
+@settings(max_examples=60, deadline=None)
+@given(case=cases(), least=st.integers(1, 6))
+def test_suppression_never_grows_going_up(case: Case, least: int) -> None:
+    profile = profile_of(case)
+    for sensitive in profile.tables:
+        found = profile.suppressed(least, sensitive)
+        for axis in range(found.ndim):
+            assert (np.diff(found, axis=axis) <= 0).all()
+
+
+@settings(max_examples=60, deadline=None)
+@given(case=cases(), words=st.integers(1, 3))
+def test_keys_of_several_words_are_tabulated_alike(case: Case, words: int) -> None:
+    """Where keys do not fit one word the counts go another way, to the same numbers."""
+    problem = whole(case)
+    one = Tabulation(problem.counts, problem.hierarchies, problem.lattice, tuple(problem.counts.sensitive))
+    other = Tabulation(problem.counts, problem.hierarchies, problem.lattice, tuple(problem.counts.sensitive))
+    other._counters = {}
+    for tabulation in (one, other):
+        assert list(tabulation.slices(size=words))[-1] == problem.lattice.size
+    numbers, tables = one.tables()
+    again, slow = other.tables()
+    assert np.array_equal(numbers, again)
+    for name, table in tables.items():
+        for part in ("begins", "values", "below", "classes"):
+            assert np.array_equal(getattr(table, part), getattr(slow[name], part))
+
+
+@settings(max_examples=80, deadline=None)
+@given(case=cases(), data=st.data())
+def test_a_partial_profile_answers_from_the_nodes_it_has(case: Case, data: st.DataObject) -> None:
+    share = data.draw(st.sampled_from(["1%", "30%", 0.6]))
+    part = profile_of(case, share=share, score=data.draw(st.sampled_from(sorted(SCORES))))
+    full = profile_of(case)
+    assert len(part.numbers) == math.ceil(share_of(share) * full.lattice.size)
+    levels = zip(full.lattice.columns, full.lattice.heights, strict=True)
+    wishes: dict[str, Any] = {
+        "k": data.draw(st.integers(1, 5)),
+        "suppression_limit": case.limit,
+        "max_level": {name: data.draw(st.integers(0, height)) for name, height in levels},
+    }
+    answer, truth = part.negotiate(**wishes), full.negotiate(**wishes)
+    assert answer.partial is not part.complete
+    if answer.exact:
+        assert truth.exact is not None
+        assert answer.exact.height >= truth.exact.height
+        assert answer.exact.suppressed <= case.limit
+    counted = part.negotiate(**wishes, runtime=True)
+    if truth.exact:  # the greatest node allowed is acceptable where any is
+        assert counted.exact is not None
+
+
+@settings(max_examples=60, deadline=None)
+@given(case=cases())
+def test_a_profile_can_be_extended(case: Case) -> None:
+    begun = profile_of(case, share="20%")
+    grown = tabulated(whole(case), begun.wish, share="70%", extend=begun)
+    full = tabulated(whole(case), begun.wish, extend=grown)
+    assert set(begun.numbers.tolist()) <= set(grown.numbers.tolist()) <= set(full.numbers.tolist())
+    assert full.complete
+    direct = profile_of(case)
+    for sensitive in direct.tables:
+        for least in (1, 2, 4):
+            assert np.array_equal(full.suppressed(least, sensitive), direct.suppressed(least, sensitive))
+
+
+@settings(max_examples=60, deadline=None)
+@given(case=cases())
+def test_the_file_holds_the_whole_profile(case: Case, tmp_path_factory: pytest.TempPathFactory) -> None:
+    profile = profile_of(case)
+    path = profile.save(tmp_path_factory.mktemp("profile") / "p")
+    again = Profile.load(path)
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert (again.lattice, again.records, again.wish) == (profile.lattice, profile.records, profile.wish)
+    assert again.grouping == profile.grouping
+    for sensitive in profile.tables:
+        assert np.array_equal(again.suppressed(3, sensitive), profile.suppressed(3, sensitive))
+    for metric in profile.losses:
+        assert np.array_equal(again.loss(metric), profile.loss(metric))
+
+
+@settings(max_examples=80, deadline=None)
+@given(case=cases(metrics=("non-uniform-entropy",)), data=st.data())
+def test_prefer_loss_takes_the_least_loss(case: Case, data: st.DataObject) -> None:
+    case.weights = [1.0] * len(case.weights)
+    profile = profile_of(case)
+    metric = data.draw(st.sampled_from(["non-uniform-entropy", "precision", "height"]))
+    answer = profile.negotiate(k=case.k, suppression_limit=case.limit, prefer="loss", metric=metric)
+    gone = suppressed(case, "k", case.k)
+    good = [v for v in gone if gone[v] <= case.limit and gone[v] < len(case.rows)]
+    assume(good)
+    least = min(oracle.loss(metric, case.rows, case.hierarchies, v) for v in good)
+    assert math.isclose(answer.exact.loss, least, rel_tol=1e-9, abs_tol=1e-9)
+
+
+def small(**changes: Any) -> dict[str, Any]:
+    flat = {"role": "quasi-identifier", "hierarchy": "flat"}
+    return {
+        "columns": {"sex": flat, "ward": flat, "illness": {"role": "sensitive"}},
+        "models": [{"k-anonymity": {"k": 2}}],
+        **changes,
+    }
+
+
+TABLE = {"sex": list("ffmmf"), "ward": list("aabbb"), "illness": ["flu", "gout", "flu", "flu", "gout"]}
+
+
+@pytest.fixture(scope="module")
+def made() -> Profile:
+    import pandas as pd
+
+    return shoal.profile(pd.DataFrame(TABLE), small())
+
+
+def test_the_policy_is_the_wish_where_a_request_is_silent(made: Profile) -> None:
+    assert made.negotiate().request.least == 2
+    assert made.negotiate().to_dict()["exact"] == {
+        "node": {"sex": 0, "ward": 1}, "height": 1, "suppressed": 0, "k": 2, "limit": 0,
+    }  # fmt: skip
+    assert made.negotiate(l=2).request.sensitive == "illness"
+
+
+@pytest.mark.parametrize(
+    ("wishes", "kind", "text"),
+    [
+        ({"k": 0}, UsageError, "k must be a whole number of at least 1, got 0"),
+        ({"l": 1.5}, UsageError, "l must be a whole number of at least 1, got 1.5"),
+        ({"k": 2, "l": 2}, UsageError, "k or for l, not for both"),
+        ({"k": 2, "suppression_limit": "200%"}, UsageError, "above 100%"),
+        ({"k": 2, "suppression_limit": 9}, UsageError, "above the table's 5 records"),
+        ({"k": 2, "max_level": {"sexx": 0}}, UnknownName, "Did you mean 'sex'"),
+        (
+            {"k": 2, "max_level": {"sex": 4}},
+            UsageError,
+            "max_level of 'sex' must be a level from 0 to 1, got 4",
+        ),
+        ({"l": 2, "sensitive": "ward"}, UnknownName, "Unknown sensitive column of the profile 'ward'"),
+        ({"k": 2, "prefer": "los"}, UnknownName, "Did you mean 'loss'"),
+        ({"k": 2, "metric": "height"}, UsageError, "A metric is for prefer: loss"),
+        ({"k": 2, "prefer": "loss", "metric": "discernibility"}, UnknownName, "separable metric"),
+        (
+            {"k": 2, "prefer": "loss", "metric": "coverage", "suppression_limit": 1},
+            UsageError,
+            "a limit of 0",
+        ),
+    ],
+)
+def test_wishes_out_of_range_are_refused(made: Profile, wishes: dict, kind: type, text: str) -> None:
+    with pytest.raises(kind, match=text):
+        made.negotiate(**wishes)
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"share": "0%"}, "share must be a part of the lattice"),
+        ({"share": "x"}, "share must be a part of the lattice"),
+        ({"share": 1.5}, "share must be a part of the lattice"),
+        ({"seconds": 0}, "seconds must be above 0"),
+        ({"score": "size"}, "Did you mean 'sizes'"),
+    ],
+)
+def test_bad_options_of_a_profile_are_refused(options: dict, text: str) -> None:
+    import pandas as pd
+
+    with pytest.raises(UsageError, match=text):
+        shoal.profile(pd.DataFrame(TABLE), small(), **options)
+
+
+def test_a_profile_of_another_table_is_not_extended(made: Profile) -> None:
+    import pandas as pd
+
+    other = pd.DataFrame(TABLE | {"ward": list("aabba")})
+    with pytest.raises(DataError, match="of another table"):
+        shoal.profile(other, small(), extend=made)
+    assert shoal.profile(pd.DataFrame(TABLE), small(), extend=made).complete
+
+
+def test_a_damaged_file_is_refused(made: Profile, tmp_path: Path) -> None:
+    path = made.save(tmp_path / "p")
+    good = path.read_bytes()
+    with pytest.raises(OutputError, match="exists"):
+        made.save(path)
+    for bad, text in [
+        (b"", "damaged"),
+        (b"a,b\n1,2\n", "is no profile"),
+        (good.replace(b"shoal-profile 1", b"shoal-profile 9", 1), "of another version"),
+        (good[:-1], "damaged"),
+        (good[:-9] + b"x" + good[-8:], "damaged"),
+        (good[:200], "damaged"),
+        (good.replace(b'"records": 5', b'"records": x'), "damaged"),
+    ]:
+        path.write_bytes(bad)
+        with pytest.raises(DataError, match=text):
+            Profile.load(path)
+    with pytest.raises(DataError, match="No such file"):
+        Profile.load(tmp_path / "none")
+
+
+def test_no_value_of_the_data_is_in_the_file(made: Profile, tmp_path: Path) -> None:
+    text = made.save(tmp_path / "p").read_bytes()
+    assert b"ward" in text  # names are
+    for value in (b"flu", b"gout"):
+        assert value not in text
+
+
+def test_relative_importance_is_the_growth_of_the_average_group() -> None:
+    rows = [(a, b) for a in range(4) for b in range(2)]
+    halves = {v: [str(v), str(v // 2), "*"] for v in range(4)}
+    case = Case(
+        rows=rows, hierarchies=[halves, {v: [str(v), "*"] for v in range(2)}], sensitive=[0] * 8, k=2, l=1,
+        limit=0, metric="height", weights=[1.0, 1.0], low=[0, 0], high=[2, 1], same_level=[],
+    )  # fmt: skip
+    profile = profile_of(case)
+    assert profile.grouping.groups == ((8, 4, 2), (8, 4))
+    assert profile.grouping.sizes == ((1.0, 2.0, 4.0), (1.0, 2.0))
+    assert profile.grouping.importances == ((0.5, 2.0, 2.0), (0.5, 2.0))
+    lattice = build({"c0": 2, "c1": 1})
+    expected = {"weighted-log": 4.0 + 2.0, "sizes": 4.0 + 2.0, "importances": 4.0, "products": 8.0 + 4.0}
+    assert {name: scores(lattice, profile.grouping, name)[2, 1] for name in SCORES} == expected
+
+
+def adult_profile(*columns: str) -> Profile:
+    policy = adult.policy(columns, "hierarchies-study")
+    policy["columns"]["hours-per-week"] = {"role": "sensitive"}
+    return shoal.profile(adult.folder() / "adult.csv", policy)
+
+
+@needs_adult
+def test_the_published_negotiation_over_three_columns() -> None:
+    profile = adult_profile("age", "race", "workclass")
+    allowed = {"age": 2, "race": 1, "workclass": 1}
+
+    def answer(**strength: int) -> tuple:
+        found = profile.negotiate(**strength, suppression_limit=321, max_level=allowed).exact
+        return (*found.node.values(), found.suppressed)
+
+    assert profile.lattice.size == 60
+    assert [answer(k=k) for k in (3, 10, 50)] == [(1, 0, 0, 125), (1, 1, 0, 170), (2, 1, 1, 251)]
+    assert [answer(l=l) for l in (3, 6)] == [(1, 0, 0, 240), (1, 1, 1, 70)]
+
+
+@needs_adult
+def test_the_published_suggestions_over_four_columns() -> None:
+    profile = adult_profile("age", "occupation", "race", "workclass")
+    allowed = {"age": 2, "occupation": 0, "race": 1, "workclass": 1}
+    exact = profile.negotiate(k=3, suppression_limit=321, max_level=allowed).exact
+    assert (*exact.node.values(), exact.suppressed) == (1, 0, 1, 1, 283)
+    answer = profile.negotiate(k=10, suppression_limit=321, max_level=allowed)
+    assert answer.exact is None
+    assert (*answer.suppression.node.values(), answer.suppression.limit) == (2, 0, 1, 1, 655)
+    assert (*answer.levels.node.values(), answer.levels.suppressed) == (1, 2, 1, 0, 170)
+    assert (answer.privacy.least, answer.privacy.suppressed) == (5, 301)
+
+
+@needs_adult
+def test_the_published_grouping_power() -> None:
+    columns = ("age", "education", "marital-status", "occupation", "race", "workclass")
+    groups = dict(zip(columns, adult_profile(*columns).grouping.groups, strict=True))
+    assert groups["age"] == (15_537, 9117, 7015, 5380, 3455)
+    assert groups["occupation"] == (15_537, 10_975, 7932)
+
+
+@settings(max_examples=60, deadline=None)
+@given(case=cases(), share=st.sampled_from(["5%", "40%"]), score=st.sampled_from(sorted(SCORES)))
+def test_the_best_part_of_a_profile_is_the_partial_profile(case: Case, share: str, score: str) -> None:
+    part, counted = profile_of(case).best(share, score), profile_of(case, share=share, score=score)
+    assert sorted(part.numbers.tolist()) == sorted(counted.numbers.tolist())
+    for sensitive in part.tables:
+        for least in (1, 2, 4):
+            assert np.array_equal(part.suppressed(least, sensitive), counted.suppressed(least, sensitive))
+    assert np.array_equal(part.classes, counted.classes)
+
+
+@settings(max_examples=60, deadline=None)
+@given(case=cases(), data=st.data())
+def test_a_node_counted_at_the_request_is_as_if_tabulated(case: Case, data: st.DataObject) -> None:
+    full = profile_of(case)
+    part = full.best("5%")
+    index = tuple(data.draw(st.integers(0, top)) for top in full.lattice.high)
+    assume(part.place(index) is None)
+    grown = part.with_node(index)
+    place, there = grown.place(index), full.place(index)
+    assert place is not None
+    for sensitive in full.tables:
+        for least in (1, 2, 3, 5):
+            assert grown.by_node(least, sensitive)[place] == full.by_node(least, sensitive)[there]
+    assert grown.merged[place] == full.merged[there]
+
+
+@settings(max_examples=60, deadline=None)
+@given(case=cases(), data=st.data())
+def test_columns_at_one_level_and_least_levels_are_honoured(case: Case, data: st.DataObject) -> None:
+    """What the constraints leave is answered as if the lattice were no larger."""
+    case.l = 1
+    low, high = case.low, case.high
+    names = [f"c{c}" for c in range(len(high))]
+    levels = [dict(zip(names, found, strict=True)) for found in (high, low)]
+    case.low, case.high = [0] * len(low), oracle.heights(case.hierarchies)
+    profile = tabulated(case.problem(), Wish("k", case.k, case.limit, *levels))
+    gone = {
+        n: oracle.suppressed(case.rows, case.hierarchies, n, k=case.k)
+        for n in oracle.nodes(case.hierarchies, low, high, case.same_level)
+    }
+    good = [n for n in gone if gone[n] <= case.limit and gone[n] < len(case.rows)]
+    answer = profile.negotiate()
+    assert (answer.exact is not None) == bool(good)
+    if answer.exact:
+        assert answer.exact.height == min(map(sum, good))
+        assert tuple(answer.exact.node.values()) in good
+        return
+    for _, offer in [("levels", answer.levels), *[("column", one) for one in answer.columns]]:
+        if offer:
+            found = tuple(offer.node.values())
+            assert all(a <= b for a, b in zip(low, found, strict=True))
+            assert all(len({found[c] for c in group}) == 1 for group in case.same_level)
+
+
+def test_a_level_below_the_policys_least_is_refused() -> None:
+    import pandas as pd
+
+    policy = small()
+    policy["columns"]["sex"] = {"role": "quasi-identifier", "hierarchy": "flat", "min_level": 1}
+    made = shoal.profile(pd.DataFrame(TABLE), policy)
+    with pytest.raises(UsageError, match="max_level of 'sex' is 0; the policy's min_level is 1"):
+        made.negotiate(max_level={"sex": 0})
+
+
+@settings(max_examples=40, deadline=None)
+@given(case=cases(), score=st.sampled_from(sorted(SCORES)))
+def test_nodes_come_best_first_without_ranking_them_all(case: Case, score: str) -> None:
+    profile = profile_of(case)
+    every = scores(profile.lattice, profile.grouping, score).ravel()
+    found = list(best_first(profile.lattice, profile.grouping, score))
+    assert sorted(found) == list(range(profile.lattice.size))
+    told = every[found]
+    assert (np.diff(told) <= 1e-9).all()
+
+
+@settings(max_examples=40, deadline=None)
+@given(case=cases(), size=st.integers(1, 20), after=st.integers(1, 5))
+def test_a_slice_stopped_halfway_leaves_whole_tables(case: Case, size: int, after: int) -> None:
+    """Ctrl-C may come after sizes were counted and before distinct values were."""
+    problem = whole(case)
+    tabulation = Tabulation(
+        problem.counts, problem.hierarchies, problem.lattice, tuple(problem.counts.sensitive)
+    )
+    counted = 0
+
+    def stop(self: Any, index: Any, name: str | None) -> Any:
+        nonlocal counted
+        counted += 1
+        if counted > after * size:
+            raise KeyboardInterrupt
+        return one(self, index, name)
+
+    one, tabulation._counters = Tabulation._one, {}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Tabulation, "_one", stop)
+        try:
+            for _ in tabulation.slices(size=size):
+                pass
+        except KeyboardInterrupt:
+            pass
+    numbers, tables = tabulation.tables()
+    full = profile_of(case)
+    for name, table in tables.items():
+        assert len(table.classes) == len(numbers)
+        expected = full.suppressed(2, name).ravel()[numbers]
+        assert np.array_equal(table.suppressed(2, full.records), expected)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_ctrl_c_keeps_what_is_tabulated_and_it_can_be_extended(
+    monkeypatch: pytest.MonkeyPatch, compiled: bool
+) -> None:
+    import pandas as pd
+
+    def progress(phase: str, done: int, total: int | None) -> None:
+        if phase == "tabulate" and done:
+            if compiled:  # what compiled code makes of Ctrl-C
+                raise SystemError from KeyboardInterrupt()
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Tabulation.slices, "__defaults__", (None, 1))
+    table = pd.DataFrame(TABLE)
+    part = shoal.profile(table, small(), progress=progress)
+    assert part.stopped
+    assert len(part.numbers) == 1
+    assert part.negotiate().partial
+    full = shoal.profile(table, small(), extend=part)
+    assert full.complete
+    assert not full.stopped
+    direct = shoal.profile(table, small())
+    assert np.array_equal(full.suppressed(2), direct.suppressed(2))
+    with pytest.raises(KeyboardInterrupt):  # nothing to keep
+        shoal.profile(table, small(), progress=lambda *_: (_ for _ in ()).throw(KeyboardInterrupt()))
+
+
+def test_other_hierarchies_or_sensitive_values_are_noticed(made: Profile) -> None:
+    import pandas as pd
+
+    table = pd.DataFrame(TABLE)
+    assert made.with_data(table, small()).problem is not None
+    tree = {"role": "quasi-identifier", "hierarchy": {"tree": {"x": ["a"], "y": ["b"]}}}
+    others = [
+        (table, small(columns=small()["columns"] | {"ward": tree})),
+        (table.assign(illness=table["illness"].tolist()[::-1]), small()),
+        (table, small(same_level=[["sex", "ward"]])),
+        (table.assign(ward=list("aabba")), small()),
+    ]
+    for other, policy in others:
+        with pytest.raises(DataError, match="of another table, or of other hierarchies"):
+            made.with_data(other, policy)
+        with pytest.raises(DataError, match="of another table, or of other hierarchies"):
+            shoal.profile(other, policy, extend=made)
+
+
+def test_a_lattice_too_large_to_rank_needs_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    import pandas as pd
+
+    monkeypatch.setattr(sys.modules["shoal.profile"], "LARGEST_RANKED", 3)
+    table = pd.DataFrame(TABLE)
+    for options in ({}, {"share": "50%"}):
+        with pytest.raises(
+            UsageError, match=r"The lattice has 4 nodes, too many to tabulate or to rank\. Give sec"
+        ):
+            shoal.profile(table, small(), **options)
+    made = shoal.profile(table, small(), seconds=60)
+    assert made.complete
+    assert made.negotiate().exact.height == 1
+    columns = {f"c{c}": {"role": "quasi-identifier", "hierarchy": "flat"} for c in range(64)}
+    wide = pd.DataFrame({name: list("ab") for name in columns})
+    with pytest.raises(UsageError, match=r"1\.84e\+19 nodes, more than a profile can number"):
+        shoal.profile(wide, {"columns": columns, "models": [{"k-anonymity": {"k": 2}}]}, seconds=1)
+
+
+def test_any_byte_that_changed_is_noticed(made: Profile, tmp_path: Path) -> None:
+    path = made.save(tmp_path / "p")
+    good = path.read_bytes()
+    for place in range(len(good)):
+        path.write_bytes(good[:place] + bytes([good[place] ^ 1]) + good[place + 1 :])
+        with pytest.raises(DataError, match=r"damaged|is no profile|of another version"):
+            Profile.load(path)
+
+
+def test_numbers_of_any_kind_and_size_are_taken(made: Profile) -> None:
+    found = made.negotiate(k=np.int64(2), max_level={"sex": np.int8(0)})
+    assert json.dumps(found.to_dict())
+    assert (found.request.least, found.request.max_level) == (2, {"sex": 0, "ward": 1})
+    assert made.negotiate(k=10**30).privacy.least == 5
+    assert made.negotiate(l=10**30).privacy.least == 2
+
+
+def test_a_loss_is_told_only_where_it_is_known(made: Profile) -> None:
+    found = made.negotiate(k=3, suppression_limit=0, max_level={"ward": 0}, prefer="loss", metric="coverage")
+    assert found.suppression.suppressed > 0
+    assert found.suppression.loss is None
+    assert found.levels.loss is not None
+
+
+def test_the_policys_wish_is_its_own_k_or_l(made: Profile) -> None:
+    import pandas as pd
+
+    both = small(models=[{"k-anonymity": {"k": 2}}, {"distinct-l-diversity": {"l": 3}}])
+    table = pd.DataFrame(TABLE)
+    found = shoal.profile(table, both)
+    assert (found.wish.model, found.wish.least) == ("k", 2)
+    assert found.negotiate().besides == ("distinct-l-diversity",)
+    assert found.negotiate(l=2).besides == ("k-anonymity",)
+    two = small(models=[{"distinct-l-diversity": {"l": 2, "column": "other"}}])
+    two["columns"]["other"] = {"role": "sensitive"}
+    wide = table.assign(other=list("abcde"))
+    found = shoal.profile(wide, two)
+    assert found.negotiate().request.sensitive == "other"
+    assert found.negotiate().besides == ()
+    two["models"] = [{"distinct-l-diversity": {"l": 2}}]
+    found = shoal.profile(wide, two)
+    with pytest.raises(UsageError, match="Say which sensitive column l is about: illness, other"):
+        found.negotiate()
+    assert found.negotiate(sensitive="illness").besides == ("distinct-l-diversity of other",)
+    with pytest.raises(UsageError, match="A sensitive column is for l"):
+        made.negotiate(k=2, sensitive="illness")
