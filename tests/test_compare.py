@@ -6,14 +6,16 @@ import csv
 import errno
 import json
 import os
+import stat
 import sys
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import fields, replace
 from importlib import import_module
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 import yaml
@@ -22,11 +24,11 @@ from typer.testing import CliRunner
 import shoal
 from shoal.algorithms import ALGORITHMS
 from shoal.cli import app
-from shoal.comparison import Comparison, Row
+from shoal.comparison import Comparison, Row, Stopped
 from shoal.comparison_plots import comparison_plots
 from shoal.core.contracts import Guarantee
 from shoal.display import show_comparison
-from shoal.errors import OutputError, PolicyError, UnknownName, UsageError
+from shoal.errors import CannotHonour, Infeasible, OutputError, PolicyError, UnknownName, UsageError
 from shoal.plots import draw, save
 
 # Ibis calls an old name of DuckDB's.
@@ -151,21 +153,30 @@ def test_what_a_search_refuses_is_a_row_that_says_why() -> None:
     ola, exhaustive = shoal.compare(
         table(), policy(), algorithms=["ola", "exhaustive"], metrics=["discernibility"]
     ).rows
-    assert ola.note == "refused: the metric is not monotone here"
+    with pytest.raises(CannotHonour) as refusal:
+        shoal.anonymize(table(), policy(metric="discernibility", algorithm="ola"))
+    assert ola.note == f"refused: {refusal.value}"
+    assert ola.note.endswith("the metric is not monotone here. Use 'contour' or 'auto'.")
     assert (ola.loss, ola.relative_loss, ola.levels, ola.proven, ola.seconds, ola.runs) == (*[None] * 5, 0)
     assert (exhaustive.note, exhaustive.relative_loss) == (None, 1.0)
 
 
-def test_what_is_infeasible_is_a_row() -> None:
+def test_what_is_infeasible_is_a_row_that_says_what_would_do() -> None:
     found = shoal.compare(table(), policy(), algorithms=["ola", "datafly"], k=[3, 241])
-    assert [row.note for row in found.rows] == [None, None, "infeasible", "infeasible"]
+    with pytest.raises(Infeasible) as miss:
+        shoal.anonymize(table(), policy(models=[{"k-anonymity": {"k": 241}}]))
+    assert [row.note for row in found.rows] == [None, None, *[f"infeasible: {miss.value}"] * 2]
+    assert "Use a smaller k" in str(miss.value)
     assert [row.loss is None for row in found.rows] == [False, False, True, True]
     assert [row.relative_loss is None for row in found.rows] == [False, False, True, True]
 
 
 def test_a_search_without_time_is_a_row() -> None:
     found = shoal.compare(table(), policy(), seconds=1e-9)
-    assert {row.note for row in found.rows} == {"out of time"}
+    (note,) = {row.note for row in found.rows}
+    assert note == (
+        "out of time: No acceptable node was found within 1e-09 seconds. Allow more, or lower max_level."
+    )
     assert {row.loss for row in found.rows} == {None}
 
 
@@ -227,6 +238,14 @@ def test_a_search_with_a_limit_of_its_own_has_its_own_optimum() -> None:
     assert (own.loss, own.suppressed) == (release.loss, release.suppressed)
 
 
+@pytest.mark.parametrize("k", [np.int64(3), [np.int32(3)], np.arange(3, 4), range(3, 4), (3,)])
+def test_numbers_may_be_numpys(k: Any) -> None:
+    wish: dict[str, Any] = {"suppression_limits": np.float64(0.05), "seconds": np.float64(60)}
+    (row,) = shoal.compare(table(), policy(), algorithms="ola", k=k, **wish).rows
+    assert (row.k, type(row.k), row.limit, type(row.limit)) == (3, int, 0.05, float)
+    assert json.loads(json.dumps(row.to_dict())) == row.to_dict()
+
+
 def test_equal_wishes_are_asked_once() -> None:
     found = shoal.compare(table(), policy(), algorithms=["ola", "ola"], k=[3, 3], metrics="precision")
     assert len(found.rows) == 1
@@ -280,7 +299,11 @@ def test_what_all_draws_have_in_common_is_kept() -> None:
         ({"algorithms": [{"ola": {"speed": 2}}]}, UnknownName, "Unknown option of ola 'speed'"),
         ({"metrics": ["coverge"]}, UnknownName, "Unknown metric 'coverge'. Did you mean 'coverage'?"),
         ({"suppression_limits": ["lots"]}, PolicyError, "suppression_limit must be a share"),
+        ({"k": object()}, UsageError, "k takes one or a list, got object."),
+        ({"k": [True]}, PolicyError, "Option k of k-anonymity"),
         ({"seconds": 0}, UsageError, "seconds must be above 0, got 0."),
+        ({"seconds": "x"}, UsageError, "seconds must be above 0, got x."),
+        ({"seconds": float("nan")}, UsageError, "seconds must be above 0, got nan."),
         ({"engine": "duckdbb"}, UnknownName, "Did you mean 'duckdb'?"),
     ],
 )
@@ -335,10 +358,38 @@ def test_an_interrupted_comparison_goes_on_where_it_was_stopped(searches: Search
     again = shoal.compare(table(), policy(), **WISH, journal=journal, progress=lambda *one: told.append(one))
     assert searches.number == 2
     assert figures(again.rows) == figures(whole.rows)
-    assert [one for one in told if one[0] == "compare"] == [("compare", done, 6) for done in (4, 5, 6)]
+    # What is kept is told before the warming up, and again after it.
+    assert [one for one in told if one[0] == "compare"] == [("compare", done, 6) for done in (4, 4, 5, 6)]
     searches.number = 0
     assert shoal.compare(table(), policy(), **WISH, journal=journal) == again
     assert searches.number == 0
+
+
+def test_a_stopped_comparison_holds_its_rows(searches: Searches) -> None:
+    whole = shoal.compare(table(), policy(), **WISH)
+    searches.number, searches.last = 0, 5
+    with pytest.raises(Stopped, match="5 of 6 rows are finished") as stop:
+        shoal.compare(table(), policy(), **WISH)
+    assert figures(stop.value.finished.rows) == figures(whole.rows[:5])
+    assert all(row.relative_loss for row in stop.value.finished.rows)
+
+
+def test_rows_without_a_known_optimum_are_held_all_the_same(searches: Searches) -> None:
+    searches.last = 1
+    with pytest.raises(Stopped) as stop:
+        shoal.compare(table(), policy(), algorithms="datafly", k=[2, 9])
+    (row,) = stop.value.finished.rows
+    assert (row.k, row.relative_loss) == (2, None)
+    assert row.loss is not None
+
+
+def test_a_journal_is_for_its_owner_alone(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        shoal.compare(table(), policy(), algorithms="ola", journal=tmp_path / "rows.part")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "rows.part").stat().st_mode) == 0o600
 
 
 def test_an_optimum_that_is_no_row_is_kept_too(searches: Searches, tmp_path: Path) -> None:
@@ -540,11 +591,16 @@ def test_k_goes_across_with_a_panel_per_limit(comparison: Comparison) -> None:
     plot = comparison_plots(comparison.rows)[0]
     assert (plot.across, plot.headings) == ("k", ["limit 1%", "limit 5%"])
     assert list(plot.ticks.values()) == ["2", "4", "9"]
-    told = {(row.limit, row.k): row for row in comparison.rows if row.algorithm.startswith("datafly")}
+    assert plot.name == "non-uniform-entropy-loss"
     for limit, panel in zip(("1%", "5%"), plot.strips[0].panels, strict=True):
-        for k, relative in panel["datafly:ties=random"]:
-            row = told[limit, int(k)]
-            assert row.metric == "discernibility" or relative == row.relative_loss
+        for algorithm in ("ola", "contour", "datafly:ties=random"):
+            told = [
+                (row.k, row.relative_loss)
+                for row in comparison.rows
+                if (row.metric, row.limit, row.algorithm) == ("non-uniform-entropy", limit, algorithm)
+            ]
+            assert panel[algorithm] == told
+            assert len(told) == 3
         assert {relative for _, relative in panel["ola"]} == {1.0}
 
 
@@ -556,6 +612,92 @@ def test_the_limit_goes_across_where_there_is_one_k(comparison: Comparison) -> N
         ["1%", "5%"],
     )
     assert [at for at, _ in plot.strips[0].panels[0]["contour"]] == [0, 1]
+
+
+def test_one_k_and_one_limit_are_bars(comparison: Comparison) -> None:
+    rows = [row for row in comparison.rows if (row.k, row.limit) == (4, "5%")]
+    plots = comparison_plots(rows)
+    assert {plot.bars for plot in plots} == {True}
+    plot = next(plot for plot in plots if plot.name == "discernibility-nodes")
+    figure = draw(plot)
+    evaluated, _ = figure.axes
+    assert [label.get_text() for label in evaluated.get_yticklabels()] == ["contour", "datafly:ties=random"]
+    drawn = [bar.get_width() for bar in evaluated.patches]
+    assert drawn == [
+        (row.nodes_evaluated or 0) / row.lattice_size
+        for row in rows
+        if row.metric == "discernibility" and row.loss is not None
+    ]
+    assert "k = 4, limit 5%\nola refused here" in figure.get_suptitle()
+
+
+def test_limits_of_different_kinds_have_panels_of_their_own() -> None:
+    found = shoal.compare(
+        table(), policy(), algorithms=["ola", "datafly"], k=[2, 9], suppression_limits=[1, 1.0]
+    )
+    assert [row.limit_records for row in found.rows] == [1] * 4 + [240] * 4
+    plot = next(plot for plot in comparison_plots(found.rows) if plot.name.endswith("seconds"))
+    assert plot.headings == ["limit 1", "limit 1.0"]
+    for limit, panel in zip((1, 240), plot.strips[0].panels, strict=True):
+        told = [row for row in found.rows if row.limit_records == limit and row.algorithm == "ola"]
+        assert panel["ola"] == [(row.k, row.seconds) for row in told]
+
+
+def test_a_panel_says_what_is_not_in_it(comparison: Comparison) -> None:
+    plot = next(plot for plot in comparison_plots(comparison.rows) if plot.name == "discernibility-loss")
+    assert plot.remarks == ["ola refused here"] * 2
+    assert [text.get_text() for text in draw(plot).axes[0].texts] == ["ola refused here"]
+
+
+def test_a_panel_without_data_says_why() -> None:
+    found = shoal.compare(
+        table(),
+        policy(),
+        algorithms=["ola", "contour"],
+        k=[2, 9],
+        suppression_limits=[0, "5%"],
+        metrics="discernibility",
+    )
+    (plot,) = [plot for plot in comparison_plots(found.rows) if plot.name == "discernibility-cost"]
+    assert [len(panel) for panel in plot.strips[0].panels] == [2, 0]
+    empty = draw(plot).axes[1]
+    assert [text.get_text() for text in empty.texts] == ["ola refused here"]
+    assert not empty.get_lines()
+
+
+def many(rows: tuple[Row, ...], number: int) -> list[Row]:
+    """Let one search appear under many names."""
+    contour = [row for row in rows if (row.algorithm, row.metric) == ("contour", "non-uniform-entropy")]
+    return [replace(row, algorithm=f"search{place}") for place in range(number) for row in contour]
+
+
+def test_many_lines_can_be_told_apart(comparison: Comparison) -> None:
+    plot = comparison_plots(many(comparison.rows, 20))[0]
+    (legend,) = draw(plot).legends
+    shown = {
+        (line.get_color(), line.get_marker(), line._unscaled_dash_pattern) for line in legend.get_lines()
+    }
+    by_dash = {(line.get_color(), line._unscaled_dash_pattern) for line in legend.get_lines()}
+    assert len(legend.get_lines()) == len(shown) == len(by_dash) == 20
+
+
+def test_lines_that_coincide_take_turns(comparison: Comparison) -> None:
+    """Along every piece each of the lines has its own colour somewhere, and no two overlap."""
+    plot = comparison_plots(many(comparison.rows, 9))[0]
+    drawn = draw(plot).axes[0].collections
+    assert len(drawn) == 9
+    for piece in range(2):
+        turns = set()
+        for line in drawn:
+            offset, (on, off) = line.get_linestyles()[piece]
+            assert off == pytest.approx(8 * on)
+            turns.add(round(-offset / on) % 9)
+        assert turns == set(range(9))
+
+
+def test_a_line_of_its_own_is_whole(comparison: Comparison) -> None:
+    panel = draw(next(plot for plot in comparison_plots(comparison.rows) if "seconds" in plot.name)).axes[0]
+    assert {pattern for line in panel.collections for _, pattern in line.get_linestyles()} == {None}
 
 
 def test_every_algorithm_has_its_colour_and_marker(comparison: Comparison) -> None:
@@ -680,6 +822,13 @@ def test_models_and_levels_stand_in_for_the_policys(desk: Desk) -> None:
         (("--algorithm", "ola:speed=2"), "Unknown option of ola 'speed'"),
         (("--metric", "precison"), "Unknown metric 'precison'. Did you mean 'precision'?"),
         (("--suppression-limit", "lots"), "suppression_limit must be a share such as 5%"),
+        (("--suppression-limit", "²"), "suppression_limit must be a share such as 5%"),
+        (("--suppression-limit=--5",), "or a number of records, got '--5'."),
+        (("--suppression-limit", "9" * 5000), "must not be above the table's 240 records"),
+        (("--node", "sex=²"), "--node takes column=level, as age=2,sex=0; got 'sex=²'."),
+        (("--node", "sex=" + "9" * 5000), "--node takes column=level, as age=2,sex=0; got"),
+        (("--k", "²"), "--k takes whole numbers, as 5, 2,5,10 or 2..15; got '²'."),
+        (("--k", "9" * 5000), "--k takes whole numbers, as 5, 2,5,10 or 2..15; got"),
         (("--suppression-limit", "1%,500"), "must not be above the table's 240 records, got 500"),
         (("--seconds", "-1"), "seconds must be above 0, got -1.0."),
         (("--node", "sexx=1"), "Did you mean 'sex'?"),
@@ -769,15 +918,43 @@ def test_a_command_stopped_while_it_counts_says_so(desk: Desk, monkeypatch: pyte
     monkeypatch.setattr(MODULE, "counted", stop)
     stopped = desk.call(*FEW, "--output", desk.output)
     assert stopped.exit_code == 130
-    assert "Stopped before the table was counted." in stopped.stderr
+    assert "Stopped before the first search." in stopped.stderr
     assert not any(desk.home.iterdir())
+    desk.part.write_text("of an earlier run")
+    again = desk.call(*FEW, "--output", desk.output)
+    assert again.exit_code == 130
+    assert f"Stopped before the first search. {str(desk.part)!r} is as it was." in again.stderr
+    assert desk.part.read_text() == "of an earlier run"
 
 
-def test_a_stopped_command_without_an_output_just_ends(desk: Desk, searches: Searches) -> None:
+def test_a_command_stopped_while_it_warms_up_tells_what_an_earlier_run_has_kept(
+    desk: Desk, searches: Searches, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    searches.last = 4
+    assert desk.call(*FEW, "--output", desk.output).exit_code == 130
+
+    def stop(_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(MODULE, "_little", stop)
+    stopped = desk.call(*FEW, "--output", desk.output)
+    assert stopped.exit_code == 130
+    assert f"Stopped: 4 of 6 rows are kept in {str(desk.part)!r}." in stopped.stderr
+
+
+def test_a_stopped_command_without_an_output_shows_its_rows(desk: Desk, searches: Searches) -> None:
     searches.last = 4
     stopped = desk.call(*FEW)
     assert stopped.exit_code == 130
-    assert "kept" not in stopped.output
+    assert "Stopped after 4 of 6 rows." in stopped.stderr
+    shown = [line.split() for line in stopped.stdout.splitlines()]
+    assert sum("ola" in line or "datafly" in line for line in shown) == 4
+    searches.number = 0
+    stopped = desk.call(*FEW, "--json")
+    assert stopped.exit_code == 130
+    assert [(row["k"], row["algorithm"]) for row in json.loads(stopped.stdout)] == [
+        (k, name) for k in (2, 4) for name in ("ola", "datafly")
+    ]
 
 
 def test_the_journal_of_another_table_is_not_overwritten(desk: Desk, searches: Searches) -> None:
@@ -825,7 +1002,25 @@ def test_the_table_drops_columns_rather_than_wrap(
     assert max(map(len, shown.splitlines())) <= width
     assert ("score" in shown) == (width == 200)
     assert "least loss" in shown
-    assert "ola: refused: the metric is not monotone here" in shown
+    assert " ".join(shown.split()).endswith(
+        "ola (discernibility, limit 1%, 5%): refused: the metric is not monotone here. "
+        "Use 'contour' or 'auto'."
+    )
+    assert shown.count("refused:") == 1
+
+
+def test_why_there_is_no_result_is_told_once(capsys: pytest.CaptureFixture[str]) -> None:
+    wish: dict[str, Any] = {"k": [3, 241, 300], "metrics": "discernibility", "suppression_limits": [0, 5]}
+    names = ["ola", "contour", "all-minimal"]
+    show_comparison(shoal.compare(table(), policy(), algorithms=names, **wish).rows)
+    shown = " ".join(capsys.readouterr().out.split())
+    miss = "The table has 240 records and every class needs 241. Use a smaller k (or l), or more records."
+    assert shown.endswith(
+        f"ola, all-minimal (discernibility, limit 0, k 241 to 300): infeasible: {miss} "
+        f"contour (discernibility, limit 0, 5, k 241 to 300): infeasible: {miss} "
+        "ola, all-minimal (discernibility, limit 5): refused: the metric is not monotone here. "
+        "Use 'contour' or 'auto'."
+    )
 
 
 def test_the_best_row_comes_first(desk: Desk) -> None:

@@ -93,6 +93,13 @@ def table_rows(text: str) -> Iterator[list[str]]:
             yield [cell.strip().strip("`") for cell in line.strip("|").split("|")]
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(DOCS)))
+def test_every_row_of_a_table_has_a_cell_for_every_column(page: Path) -> None:
+    cells = re.compile(r"(?<!\\)\|")  # not \|, which is a character of a cell
+    for table in re.findall(r"(?:^\|.*\n)+", page.read_text(encoding="utf-8"), re.MULTILINE):
+        assert len({len(cells.findall(line)) for line in table.splitlines()}) == 1, table
+
+
 @pytest.mark.parametrize(("registry", "name"), PLUGINS)
 def test_every_plug_in_has_a_page_with_every_option(registry: Registry[Any], name: str) -> None:
     page = page_of(registry, name)

@@ -14,18 +14,19 @@ from contextlib import suppress
 from dataclasses import replace
 from importlib.metadata import version
 from itertools import product
+from numbers import Integral, Real
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
 from shoal.algorithms import ALGORITHMS
-from shoal.comparison import Comparison, Row
+from shoal.comparison import Comparison, Row, Stopped
 from shoal.core.contracts import Algorithm, Engine, Guarantee
 from shoal.core.counts import Domain
 from shoal.core.evaluate import Evaluation, Problem, Progress, tie
 from shoal.core.warm import to_compile
 from shoal.engines import ENGINES
-from shoal.errors import Infeasible, OutOfTime, OutputError, ShoalError, UsageError
+from shoal.errors import CannotHonour, Infeasible, OutOfTime, OutputError, ShoalError, UsageError
 from shoal.journal import Journal, open_journal
 from shoal.models.k_anonymity import KAnonymity
 from shoal.policy import Named, Policy, named
@@ -37,6 +38,11 @@ Limit = int | float | str
 Posed = tuple[Policy, Problem]  # what a row is asked for, and the problem that it poses
 RANDOM_RUNS = 100  # of a search that draws lots: seeds 0..99
 _FEW = 64  # nodes, and combinations, that are enough to warm up
+_NO_RESULT: dict[type[ShoalError], str] = {
+    CannotHonour: "refused",
+    Infeasible: "infeasible",
+    OutOfTime: "out of time",
+}
 
 
 def compare(
@@ -58,11 +64,14 @@ def compare(
 
     What is not given is the policy's own; without algorithms all there are take part. `k` stands in for
     that of the policy's k-anonymity. `seconds` bound each search. With a `journal` finished rows are kept
-    there, and the same comparison goes on where it was stopped.
+    there, and the same comparison goes on where it was stopped. Ctrl-C raises `Stopped`, a KeyboardInterrupt
+    that holds the finished rows.
     """
-    if seconds is not None and not seconds > 0:
-        message = f"seconds must be above 0, got {seconds}."
-        raise UsageError(message)
+    if seconds is not None:
+        if not (isinstance(seconds, Real) and seconds > 0):
+            message = f"seconds must be above 0, got {seconds}."
+            raise UsageError(message)
+        seconds = float(seconds)
     policy = Policy.load(policy)
     groups = _policies(policy, algorithms, k, suppression_limits, metrics)
     if isinstance(engine, str):
@@ -75,7 +84,11 @@ def compare(
     known = _fingerprint(base, domains, policy, seconds)
     with open_journal(None if journal is None else Path(journal), known) as kept:
         run = _Run(kept, posed, seconds, tell)
-        return Comparison(tuple([row for group in posed for row in run.group(group)]))
+        try:
+            run.finish()
+        except KeyboardInterrupt:
+            raise Stopped(run.comparison(), run.total) from None
+        return run.comparison()
 
 
 def _policies(policy: Policy, algorithms: Any, k: Any, limits: Any, metrics: Any) -> list[list[Policy]]:
@@ -104,11 +117,24 @@ def _distinct(what: str, given: Any, otherwise: list[Any]) -> list[Any]:
     """Take one or several wishes, each once."""
     if given is None:
         return otherwise
-    found = [given] if isinstance(given, str | int | float | Mapping) else list(given)
+    if isinstance(given, str | Real | Mapping):
+        given = [given]
+    try:
+        found = [_plain(one) for one in given]
+    except TypeError:
+        message = f"{what} takes one or a list, got {type(given).__name__}."
+        raise UsageError(message) from None
     if not found:
         message = f"{what} is empty. Name at least one, or leave it out."
         raise UsageError(message)
     return list({json.dumps(one, default=str): one for one in found}.values())
+
+
+def _plain(wish: Any) -> Any:
+    """Return a number of NumPy's, say, as Python's own; anything else as it is."""
+    if isinstance(wish, Real) and not isinstance(wish, bool):
+        return int(wish) if isinstance(wish, Integral) else float(wish)
+    return wish
 
 
 def _with_k(models: Sequence[Named], k: int) -> list[Named]:
@@ -125,9 +151,10 @@ class _Run:
         self, journal: Journal, posed: list[list[Posed]], seconds: float | None, tell: Progress
     ) -> None:
         self.journal = journal
+        self.posed = posed
         self.seconds = seconds
         self.tell = tell
-        self.kept: dict[object, Row] = {}
+        self.rows: dict[object, Row] = {}  # finished, now or before
         self.optima: dict[object, float | None] = {}
         try:
             for entry in journal.entries:
@@ -135,61 +162,68 @@ class _Run:
                     self.optima[entry["metric"], entry["limit_records"], entry["k"]] = entry["optimum"]
                 else:
                     row = Row(**entry)
-                    self.kept[_key(row)] = row
+                    self.rows[_key(row)] = row
         except (KeyError, TypeError):
             message = "The journal is damaged: a line is no row. Remove it or name another file."
             raise OutputError(message) from None
-        asked = [_key(_empty(*one)) for group in posed for one in group]
+        asked = {_key(_empty(*one)) for group in posed for one in group}
         self.total = len(asked)
-        self.done = sum(key in self.kept for key in asked)
-        if self.done < self.total:
-            self.warm(posed)
-        self.tell("compare", self.done, self.total)
+        self.done = len(asked & self.rows.keys())
 
-    def warm(self, posed: list[list[Posed]]) -> None:
+    def finish(self) -> None:
+        """Search for every row, and every optimum, that is not there yet."""
+        self.tell("compare", self.done, self.total)
+        if self.done < self.total:
+            self.warm()
+            self.tell("compare", self.done, self.total)
+        for group in self.posed:
+            rows = [self.row(*one) for one in group]
+            for row, (_, problem) in zip(rows, group, strict=True):
+                self.measure(problem, _alike(row, rows))
+
+    def comparison(self) -> Comparison:
+        """Return the rows that are finished, each beside the optimum of its problem where that is known."""
+        found = []
+        for group in self.posed:
+            keys = [_key(_empty(*one)) for one in group]
+            rows = [self.rows[key] for key in keys if key in self.rows]
+            found += [
+                replace(row, relative_loss=_relative(row.loss, self.optimum(_alike(row, rows))))
+                for row in rows
+            ]
+        return Comparison(tuple(found))
+
+    def warm(self) -> None:
         """Compile what is not compiled, then let every search run once on little: no row pays for that."""
-        problem = posed[0][0][1]
+        problem = self.posed[0][0][1]
         waiting = to_compile(words=len(problem.counts.keys), everything=True)
         for number, compile_one in enumerate(waiting):
             self.tell("compile", number, len(waiting))
             compile_one()
-        for of_metric in {asked.metric: group for group in posed for _, asked in group}.values():
+        for of_metric in {asked.metric: group for group in self.posed for _, asked in group}.values():
             for policy, asked in of_metric:
                 with suppress(ShoalError):
                     search(_little(asked), policy.search_algorithm)
 
-    def group(self, posed: list[Posed]) -> list[Row]:
-        """Return the rows of one metric, limit and k, each beside the optimum of its problem."""
-        rows = [self.row(*one) for one in posed]
-        optima: dict[int, float | None] = {}  # a search may bring a limit of its own
-        for row, (_, problem) in zip(rows, posed, strict=True):
-            if row.limit_records not in optima:
-                alike = [other for other in rows if other.limit_records == row.limit_records]
-                optima[row.limit_records] = self.optimum(problem, alike)
-        return [replace(row, relative_loss=_relative(row.loss, optima[row.limit_records])) for row in rows]
-
     def row(self, policy: Policy, problem: Problem) -> Row:
+        """Return a row that is there, else search for it and keep it."""
         empty = _empty(policy, problem)
-        if _key(empty) in self.kept:
-            return self.kept[_key(empty)]
-        row = self.searched(empty, policy, problem)
-        self.journal.add(row.to_dict())
-        self.done += 1
-        self.tell("compare", self.done, self.total)
-        return row
+        key = _key(empty)
+        if key not in self.rows:
+            row = self.searched(empty, policy, problem)
+            self.journal.add(row.to_dict())
+            self.rows[key] = row
+            self.done += 1
+            self.tell("compare", self.done, self.total)
+        return self.rows[key]
 
     def searched(self, empty: Row, policy: Policy, problem: Problem) -> Row:
         """Search, as often as it takes, and fill the row in."""
         runs = _runs(policy)
-        reason = runs[0] and runs[0].refuses(problem)
-        if reason:
-            return replace(empty, note=f"refused: {reason}")
         try:
             found = [self.timed(problem, algorithm) for algorithm in runs]
-        except Infeasible:
-            return replace(empty, note="infeasible")
-        except OutOfTime:
-            return replace(empty, note="out of time")
+        except tuple(_NO_RESULT) as error:
+            return replace(empty, note=f"{_NO_RESULT[type(error)]}: {error}")
         return replace(empty, runs=len(runs), **_mean(found))
 
     def timed(self, problem: Problem, algorithm: Algorithm | None) -> dict[str, Any]:
@@ -199,22 +233,25 @@ class _Run:
         seconds = time.perf_counter() - start
         return _figures(evaluation, problem.lattice.columns) | {"seconds": seconds}
 
-    def optimum(self, problem: Problem, rows: Sequence[Row]) -> float | None:
-        """Return the least loss that some row has proven, else search for it; None where it stays unknown."""
-        for row in rows:
-            if row.proven == Guarantee.LEAST_LOSS:
-                return row.loss
-        key = (rows[0].metric, rows[0].limit_records, rows[0].k)
-        if key not in self.optima and any(row.loss is not None for row in rows):
-            able = automatic(problem)
-            self.optima[key] = None
-            if not {name_of(able), "auto"} & {row.algorithm for row in rows}:  # else it has tried in vain
-                with suppress(OutOfTime):
-                    _, found = search(problem, able, seconds=self.seconds)
-                    self.optima[key] = found.loss if found.proven is Guarantee.LEAST_LOSS else None
-            names = ("metric", "limit_records", "k")
-            self.journal.add({"optimum": self.optima[key], **dict(zip(names, key, strict=True))})
-        return self.optima.get(key)
+    def optimum(self, rows: Sequence[Row]) -> float | None:
+        """Return the least loss that a row of a problem has proven, else what was searched for, if it was."""
+        proven = [row.loss for row in rows if row.proven == Guarantee.LEAST_LOSS]
+        return proven[0] if proven else self.optima.get(_problem_key(rows[0]))
+
+    def measure(self, problem: Problem, rows: Sequence[Row]) -> None:
+        """Search for the optimum of a problem where none of its rows has proven it."""
+        key = _problem_key(rows[0])
+        nothing = all(row.loss is None for row in rows)
+        if nothing or key in self.optima or self.optimum(rows) is not None:
+            return
+        able, least = automatic(problem), None
+        if not {name_of(able), "auto"} & {row.algorithm for row in rows}:  # else it has tried in vain
+            with suppress(OutOfTime):
+                _, found = search(problem, able, seconds=self.seconds)
+                least = found.loss if found.proven is Guarantee.LEAST_LOSS else None
+        self.optima[key] = least
+        metric, records, k = key
+        self.journal.add({"optimum": least, "metric": metric, "limit_records": records, "k": k})
 
 
 def _empty(policy: Policy, problem: Problem) -> Row:
@@ -232,7 +269,16 @@ def _empty(policy: Policy, problem: Problem) -> Row:
 
 
 def _key(row: Row) -> object:
-    return row.algorithm, row.k, row.limit, type(row.limit), row.metric
+    return row.algorithm, row.k, row.limit_asked, row.metric
+
+
+def _problem_key(row: Row) -> tuple[str, int, int | None]:
+    return row.metric, row.limit_records, row.k
+
+
+def _alike(row: Row, rows: Sequence[Row]) -> list[Row]:
+    """Return the rows, of one metric, limit and k, of the same problem: a search may bring its own limit."""
+    return [other for other in rows if other.limit_records == row.limit_records]
 
 
 def _text(plugin: Named) -> str:

@@ -41,13 +41,18 @@ class Row:
     seconds: float | None = None
     proven: str | None = None
     runs: int = 0  # searches that the figures are the mean of
-    note: str | None = None  # why there is no result
+    note: str | None = None  # why there is no result, and what would do
     records: int
     lattice_size: int
 
     def to_dict(self) -> dict[str, Any]:
         """Return the row as plain values."""
         return asdict(self)
+
+    @property
+    def limit_asked(self) -> tuple[str, str]:
+        """The limit with its kind: 1 is a record, 1.0 is all of them."""
+        return type(self.limit).__name__, str(self.limit)
 
 
 @dataclass(frozen=True)
@@ -88,6 +93,16 @@ class Comparison:
         finally:
             with suppress(OSError):
                 temporary.unlink(missing_ok=True)
+
+
+class Stopped(KeyboardInterrupt):
+    """Ctrl-C during a comparison."""
+
+    def __init__(self, finished: Comparison, total: int) -> None:
+        """Carry the rows that are finished, of so many."""
+        super().__init__(f"{len(finished.rows)} of {total} rows are finished.")
+        self.finished = finished
+        self.total = total
 
 
 def check_output(path: Path, *, force: bool, table: Any = None) -> None:

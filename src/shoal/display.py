@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -64,14 +64,52 @@ def show_comparison(rows: Sequence[Any]) -> None:
     """Show what each search found and cost: a table per metric, the best of each limit and k first."""
     for metric in dict.fromkeys(row.metric for row in rows):
         _show_metric(metric, [row for row in rows if row.metric == metric])
-    for note in dict.fromkeys(f"{row.algorithm}: {row.note}" for row in rows if row.note):
-        console().print(note, markup=False, highlight=False, soft_wrap=True)
+    for line in _notes(rows):
+        console().print(line, markup=False, highlight=False)
+
+
+def _notes(rows: Sequence[Any]) -> Iterator[str]:
+    """Yield why rows have no result: once for an algorithm, a metric and a limit, as of the first k."""
+    there = _grouped(((row.algorithm, row.metric, row.limit_asked), row) for row in rows)
+    without = _grouped((_concerned(row), row) for row in rows if row.note)
+    alike = _grouped(
+        ((algorithm, metric, _few_k(found, there[algorithm, metric, limit]), _short_note(found[0])), limit[1])
+        for (algorithm, metric, limit, _), found in without.items()
+    )
+    lines = _grouped(((*told, tuple(limits)), algorithm) for (algorithm, *told), limits in alike.items())
+    for (metric, few, note, limits), algorithms in lines.items():
+        yield f"{', '.join(algorithms)} ({metric}, limit {', '.join(limits)}{few}): {note}"
+
+
+def _concerned(row: Any) -> tuple[Any, ...]:
+    return row.algorithm, row.metric, row.limit_asked, row.note.partition(":")[0]
+
+
+def _short_note(row: Any) -> str:
+    """Leave out who refused: the line names it."""
+    word, _, text = row.note.partition(": ")
+    reason = text.partition(": ")[2] if word == "refused" else ""
+    return f"{word}: {reason or text}"
+
+
+def _few_k(found: Sequence[Any], there: Sequence[Any]) -> str:
+    """Name the k that rows are of, unless every row is among them."""
+    if len(found) == len(there):
+        return ""
+    return f", k {found[0].k}" + (f" to {found[-1].k}" if len(found) > 1 else "")
+
+
+def _grouped(pairs: Iterable[tuple[Any, Any]]) -> dict[Any, list[Any]]:
+    found: dict[Any, list[Any]] = {}
+    for key, value in pairs:
+        found.setdefault(key, []).append(value)
+    return found
 
 
 def _show_metric(metric: str, rows: Sequence[Any]) -> None:
-    groups: dict[tuple[Any, Any], list[dict[str, str]]] = {(row.limit, row.k): [] for row in rows}
+    groups: dict[tuple[Any, Any], list[dict[str, str]]] = {(row.limit_asked, row.k): [] for row in rows}
     for row in sorted(rows, key=_best_first):
-        groups[row.limit, row.k].append(_cells(row))
+        groups[row.limit_asked, row.k].append(_cells(row))
     shared = {"limit": {str(row.limit) for row in rows}, "k": {row.k for row in rows}}
     alone = {name: values.pop() for name, values in shared.items() if len(values) == 1}
     told = [f"{name} {value}" for name, value in alone.items() if value is not None]

@@ -51,7 +51,7 @@ def open_journal(path: Path | None, fingerprint: Callable[[str], str]) -> Iterat
         kept = path.read_bytes() if path.exists() else b""
         whole = kept[: kept.rfind(b"\n") + 1]  # a torn last line is dropped
         entries = _entries(path, whole, fingerprint) if kept else []
-        file = open(path, "ab", buffering=0)  # noqa: SIM115 - closed below
+        file = open(path, "ab", buffering=0, opener=_for_its_owner)  # noqa: SIM115 - closed below
     except OSError as error:
         raise cannot(path, error) from None
     with file:
@@ -62,6 +62,10 @@ def open_journal(path: Path | None, fingerprint: Callable[[str], str]) -> Iterat
             salt = secrets.token_hex(32)
             opened.add({"journal": _FORMAT, "salt": salt, "fingerprint": fingerprint(salt)})
         yield opened
+
+
+def _for_its_owner(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
 
 
 def _line(entry: Mapping[str, Any]) -> bytes:

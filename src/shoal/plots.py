@@ -1,11 +1,13 @@
-"""Plots: panels of lines, drawn without a screen and saved as PNG and SVG."""
+"""Plots: panels of lines, or bars, drawn without a screen and saved as PNG and SVG."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from io import BytesIO
+from itertools import pairwise
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 from shoal.errors import UsageError
@@ -15,6 +17,8 @@ FORMATS = ("png", "svg")
 # Okabe and Ito's colours, which colour-blind readers can tell apart; yellow is too pale on white.
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#E69F00", "#56B4E9", "#7F7F7F")
 _MARKERS = "os^Dv<>PXhd*"
+_DASHES = ((0, None), (0, (5, 1.5)), (0, (1, 1)), (0, (5, 1.5, 1, 1.5)))  # for every eight lines another
+_DASH = 1.6  # widths of a line, after which lines that coincide take turns
 _TICKS = 8
 _STYLE = {
     "font.size": 9,
@@ -56,6 +60,8 @@ class Plot:
     strips: Sequence[Strip]
     order: Sequence[str]  # of line names: a name keeps its colour and marker from plot to plot
     drawn: Mapping[str, str] = field(default_factory=dict)  # of lines that are "dots" or "steps" instead
+    remarks: Sequence[str] = ()  # of the panels: what is not in them, and why
+    bars: bool = False  # one panel of one point per name: the strips stand side by side
 
 
 def prepare(folder: Path) -> None:
@@ -107,19 +113,26 @@ def draw(plot: Plot) -> Any:
     """Return a plot as a figure."""
     from matplotlib.figure import Figure
 
+    if plot.bars:
+        return _bars(plot)
     across, down = len(plot.headings), len(plot.strips)
+    remarks = plot.remarks or [""] * across
     size = (max(5.6, 1.0 + 2.6 * across), 1.1 + 2.1 * down)
     figure = Figure(figsize=size, layout="constrained", dpi=100)
     grid = figure.subplots(down, across, sharex=True, sharey="row", squeeze=False)
     lines: dict[str, Any] = {}
     for strip, panels in zip(plot.strips, grid, strict=True):
-        for panel, named in zip(panels, strip.panels, strict=True):
-            for name in sorted(named, key=plot.order.index):
-                lines[name] = _line(panel, named[name], plot.order.index(name), plot.drawn.get(name, "line"))
+        for panel, named, remark in zip(panels, strip.panels, remarks, strict=True):
+            lines |= _lines(panel, named, plot)
+            if not named:
+                _remark(panel, remark or "no figures here", 0.5)
         _scale(panels[0], [up for named in strip.panels for line in named.values() for _, up in line], strip)
         panels[0].set_ylabel(strip.label)
-    for panel, heading in zip(grid[0], plot.headings, strict=True):
-        panel.set_title(heading, fontsize="medium")
+    for panel, heading, remark, named in zip(
+        grid[0], plot.headings, remarks, plot.strips[0].panels, strict=True
+    ):
+        above = _remark(panel, remark, 1.02) if named and remark else 0
+        panel.set_title(heading, fontsize="medium", pad=6 + 9 * above)
     for panel in grid[-1]:
         panel.set_xlabel(plot.across)
         _places(panel, plot.ticks)
@@ -142,18 +155,98 @@ def _places(panel: Any, ticks: dict[float, str]) -> None:
     panel.xaxis.set_minor_locator(NullLocator())
 
 
-def _line(panel: Any, points: Line, place: int, drawn: str) -> Any:
-    """Draw a line; each is thinner than the one below it, so that lines which coincide can all be seen."""
-    style: dict[str, Any] = {
+def _remark(panel: Any, text: str, height: float) -> int:
+    """Write into the middle of a panel, or above it; return the lines that it takes."""
+    told = "\n".join(fill(line, 44) for line in text.splitlines())
+    style = {"fontsize": 7, "color": "#595959", "ha": "center", "va": "bottom" if height > 1 else "center"}
+    panel.text(0.5, height, told, transform=panel.transAxes, **style)
+    return len(told.splitlines())
+
+
+def _lines(panel: Any, named: Mapping[str, Line], plot: Plot) -> dict[str, Any]:
+    """Draw the lines of a panel, and return what the legend shows of each."""
+    from matplotlib.collections import LineCollection
+    from matplotlib.lines import Line2D
+
+    sharers = _sharers(
+        {n: named[n] for n in plot.order if n in named and plot.drawn.get(n, "line") == "line"}
+    )
+    shown = {}
+    for name in sorted(named, key=plot.order.index):
+        points, style = named[name], _style(plot, name)
+        if plot.drawn.get(name, "line") == "line":
+            pieces = list(pairwise(points))
+            dashes = [_turn(sharers[_rounded(piece)], name, style["linestyle"]) for piece in pieces]
+            panel.add_collection(
+                LineCollection(
+                    pieces, colors=style["color"], linewidths=style["linewidth"], linestyles=dashes
+                )
+            )
+            panel.plot(*zip(*points, strict=True), **style | {"linestyle": "none"})
+        else:
+            panel.plot(*zip(*points, strict=True), **style)
+        shown[name] = Line2D([], [], **style)
+    return shown
+
+
+def _style(plot: Plot, name: str) -> dict[str, Any]:
+    place, number = plot.order.index(name), len(plot.order)
+    return {
         "color": _COLOURS[place % len(_COLOURS)],
         "marker": _MARKERS[place % len(_MARKERS)],
-        "markersize": max(3.5, 7.5 - 0.6 * place),
+        "markersize": 8 - 4.5 * place / max(number, 8),  # smaller than those below, which stay visible
         "markerfacecolor": "none",
-        "linewidth": max(0.8, 2.8 - 0.35 * place),
-    }
-    style |= _DRAWN[drawn]
-    (line,) = panel.plot([at for at, _ in points], [up for _, up in points], **style)
-    return line
+        "linewidth": 1.6,
+        "linestyle": _DASHES[place // len(_COLOURS) % len(_DASHES)],
+    } | _DRAWN[plot.drawn.get(name, "line")]
+
+
+def _rounded(piece: tuple[Any, Any]) -> object:
+    """Return a piece of a line as the eye tells it from others."""
+    return tuple((at, f"{up:.3g}") for at, up in piece)
+
+
+def _sharers(lines: Mapping[str, Line]) -> dict[object, list[str]]:
+    """Return, for each piece between two points, the lines that run along it."""
+    found: dict[object, list[str]] = {}
+    for name, points in lines.items():
+        for piece in pairwise(points):
+            found.setdefault(_rounded(piece), []).append(name)
+    return found
+
+
+def _turn(sharers: Sequence[str], name: str, alone: Any) -> Any:
+    """Return the dashes of a line along a piece: where lines coincide they take turns."""
+    number, place = len(sharers), sharers.index(name)
+    return alone if number == 1 else (_DASH * (number - place), (_DASH, _DASH * (number - 1)))
+
+
+def _bars(plot: Plot) -> Any:
+    """Return a plot of one point per name as bars, whose ends tell their values."""
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
+
+    panels = [strip.panels[0] for strip in plot.strips]
+    names = [name for name in plot.order if any(name in panel for panel in panels)]
+    size = (max(5.6, 0.6 + 0.08 * max(map(len, names)) + 2.4 * len(panels)), 1.3 + 0.26 * len(names))
+    figure = Figure(figsize=size, layout="constrained", dpi=100)
+    (grid,) = figure.subplots(1, len(panels), sharey=True, squeeze=False)
+    for axes, strip, panel in zip(grid, plot.strips, panels, strict=True):
+        values = {names.index(name): line[0][1] for name, line in panel.items()}
+        colours = [_COLOURS[plot.order.index(names[place]) % len(_COLOURS)] for place in values]
+        drawn = axes.barh(list(values), list(values.values()), color=colours, height=0.7)
+        told = [f"{up * 100:.4g}%" if strip.percent else f"{up:.3g}" for up in values.values()]
+        axes.bar_label(drawn, told, padding=3, fontsize="small")
+        axes.set_xlim(0, (max(values.values()) or 1) * 1.3)
+        axes.set_xlabel(strip.label.replace("\n", " "))
+        axes.xaxis.set_major_formatter(_percent if strip.percent else _plain)
+        axes.xaxis.set_major_locator(MaxNLocator(4))
+        axes.grid(visible=False, axis="y")
+    grid[0].set_yticks(range(len(names)), names)
+    grid[0].invert_yaxis()
+    remark = plot.remarks[0] if plot.remarks else ""
+    figure.suptitle("\n".join(filter(None, [plot.title, plot.headings[0], remark])))
+    return figure
 
 
 def _scale(panel: Any, values: Sequence[float], strip: Strip) -> None:

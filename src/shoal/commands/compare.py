@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -60,12 +60,11 @@ def compare(
 ) -> None:
     """Compare searches: what each finds and what it costs, for every k, limit and metric."""
     from shoal.compare import compare as run
-    from shoal.comparison import check_output
+    from shoal.comparison import Stopped, check_output
     from shoal.comparison_plots import comparison_plots
     from shoal.plots import prepare, save
 
     journal = output.with_name(f"{output.name}.part") if output else None
-    kept: list[tuple[int, int | None]] = []
     with reporting(as_json, reveal):
         if output:
             check_output(output, force=force, table=data)
@@ -73,12 +72,6 @@ def compare(
             prepare(plots)
         try:
             with progress_bar() as bar:
-
-                def tell(phase: str, done: int, total: int | None) -> None:
-                    if phase == "compare":
-                        kept[:] = [(done, total)]
-                    bar(phase, done, total)
-
                 found = run(
                     data,
                     read_policy(policy, model, None, None, None),
@@ -91,32 +84,43 @@ def compare(
                     engine=engine,
                     memory_limit=memory_limit,
                     seconds=seconds,
-                    progress=tell,
+                    progress=bar,
                 )
+        except Stopped as stop:
+            if not journal:
+                _show(stop.finished, as_json)
+            _tell_what_is_kept(journal, len(stop.finished.rows), stop.total)
+            raise typer.Exit(130) from None
         except KeyboardInterrupt:
-            if journal:
-                _tell_what_is_kept(journal, kept)
-                raise typer.Exit(130) from None
-            raise
+            held = f" {str(journal)!r} is as it was." if journal and journal.exists() else ""
+            _say(f"Stopped before the first search.{held}")
+            raise typer.Exit(130) from None
         if output and journal:
             found.write(output, force=force)
             journal.unlink(missing_ok=True)
         drawn = save(comparison_plots(found.rows), plots) if plots else []
-    if as_json:
-        print_json(found.to_dicts())
-        return
-    show_comparison(found.rows)
+    _show(found, as_json)
     where = {"rows": str(output)} if output else {}
     if drawn:
         where["plots"] = f"{plots} ({len(drawn)} files)"
-    if where:
+    if where and not as_json:
         show_pairs(where)
 
 
-def _tell_what_is_kept(journal: Path, kept: list[tuple[int, int | None]]) -> None:
+def _show(found: Any, as_json: bool) -> None:
+    if as_json:
+        print_json(found.to_dicts())
+    else:
+        show_comparison(found.rows)
+
+
+def _tell_what_is_kept(journal: Path | None, done: int, total: int) -> None:
     """Say what a stopped comparison leaves behind."""
-    told = "Stopped before the table was counted."
-    if kept:
-        done, total = kept[0]
-        told = f"Stopped: {done} of {total} rows are kept in {str(journal)!r}. The same command resumes."
-    console(stderr=True).print(told, markup=False, highlight=False)
+    if journal:
+        _say(f"Stopped: {done} of {total} rows are kept in {str(journal)!r}. The same command resumes.")
+    else:
+        _say(f"Stopped after {done} of {total} rows. With --output they would be kept, to go on with.")
+
+
+def _say(text: str) -> None:
+    console(stderr=True).print(text, markup=False, highlight=False)
