@@ -339,7 +339,7 @@ def test_the_least_loss_can_be_preferred(made: Desk) -> None:
         (("--suppression-limit", "\u00b2"), "must be a share such as 5% or 0.05"),
         (("--max-level", "agee=1"), "Unknown quasi-identifier 'agee'. Did you mean 'age'?"),
         (("--max-level", "age=4"), "max_level of 'age' must be a level from 0 to 3, got 4."),
-        (("--max-level", "age"), "--max-level takes column=level, as age=2,sex=1; got 'age'."),
+        (("--max-level", "age"), "--max-level takes column=level, as age=2,sex=0; got 'age'."),
         (("--l", "2", "--sensitive", "ilness"), "Did you mean 'illness'?"),
         (("--k", "2", "--sensitive", "illness"), "A sensitive column is for l"),
         (("--prefer", "los"), "Unknown preference 'los'. Did you mean 'loss'?"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,7 +10,7 @@ import typer
 
 from shoal.commands.messages import progress_bar, reporting
 from shoal.commands.negotiations import show_negotiation
-from shoal.commands.options import AsJson, EngineName, Limit, MemoryLimit, Reveal, read_limit
+from shoal.commands.options import AsJson, EngineName, Limit, MemoryLimit, Reveal, read_levels, read_limit
 from shoal.commands.prompt import Prompt
 from shoal.display import print_json
 from shoal.errors import UsageError
@@ -83,12 +82,7 @@ def negotiate(
 
 
 def _read_max_levels(texts: list[str] | None) -> dict[str, int] | None:
-    """Read 'age=2,sex=1'; a name with a comma is quoted."""
-    levels = {}
-    for pair in [pair for row in csv.reader(texts or (), skipinitialspace=True) for pair in row]:
-        name, equals, level = pair.rpartition("=")
-        if not equals or not level.strip().isdecimal():
-            message = f"--max-level takes column=level, as age=2,sex=1; got {pair!r}."
-            raise UsageError(message)
-        levels[name.strip()] = int(level)
+    levels: dict[str, int] = {}
+    for text in texts or ():
+        levels |= read_levels(text, "--max-level")
     return levels or None

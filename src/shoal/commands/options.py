@@ -52,6 +52,7 @@ Mapping_ = Annotated[
 
 _MOST = 1000  # values of k in one range
 _NUMBER = re.compile(r"[0-9]{1,18}")  # not ², which is a digit too, nor more than int() takes
+_LEVEL = re.compile(r"(.*?)=\s*([0-9]{1,9})\s*(?:,\s*|$)")
 
 
 def read_policy(
@@ -97,15 +98,17 @@ def read_plugin(text: str) -> str | dict[str, dict[str, Any]]:
     return {name: options}
 
 
-def read_levels(text: str | None) -> dict[str, int]:
-    """Read 'age=2,sex=0'."""
-    levels = {}
-    for pair in text.split(",") if text else ():
-        name, equals, level = pair.rpartition("=")
-        if not equals or not _NUMBER.fullmatch(level.strip()):
-            message = f"--node takes column=level, as age=2,sex=0; got {pair!r}."
+def read_levels(text: str | None, option: str = "--node") -> dict[str, int]:
+    """Read 'age=2,sex=0'; a name may hold commas."""
+    levels: dict[str, int] = {}
+    rest = (text or "").strip()
+    while rest:
+        found = _LEVEL.match(rest)
+        if not found:
+            message = f"{option} takes column=level, as age=2,sex=0; got {rest!r}."
             raise UsageError(message)
-        levels[name.strip()] = int(level)
+        levels[found[1].strip()] = int(found[2])
+        rest = rest[found.end() :]
     return levels
 
 
