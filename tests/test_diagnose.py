@@ -28,6 +28,7 @@ from shoal.core import subsets
 from shoal.core.contracts import Engine
 from shoal.core.counts import Domain, from_joint, layout
 from shoal.core.subsets import Limits, Source
+from shoal.diagnosis_plots import diagnosis_plots
 from shoal.errors import DataError, OutputError, PolicyError, UnknownName, UsageError
 from shoal.findings import Suppression
 from shoal.policy import limit_in_records
@@ -181,7 +182,8 @@ def test_questions_about_one_set_equal_the_oracle(case):
     most = found.suppression(k, names, at_most=True)
     assert (most and most.suppressed) == most_suppressed(rows, columns, sensitive, k)
     by_k = found.suppression_by_k(names, 7)
-    assert [one.suppressed for one in by_k] == [len(below(rows, columns, sensitive, v)) for v in range(1, 8)]
+    ks = range(1, min(7, len(rows)) + 1)
+    assert [one.suppressed for one in by_k] == [len(below(rows, columns, sensitive, v)) for v in ks]
     steps = found.suppression_by_k(names)
     assert {one.k for one in steps} == {measure for measure, _ in measures(rows, columns, sensitive)}
     assert all(one.suppressed == len(below(rows, columns, sensitive, one.k)) for one in steps)
@@ -206,7 +208,8 @@ def test_tables_over_all_sets_equal_the_oracle(case, max_size):
         named(s): most_suppressed(rows, s, sensitive, k) for s in sets
     }
     by_k = found.suppression_of_sets_by_k(6, max_size)
-    assert by_k == {named(s): tuple(len(below(rows, s, sensitive, v)) for v in range(1, 7)) for s in sets}
+    ks = range(1, min(6, len(rows)) + 1)
+    assert by_k == {named(s): tuple(len(below(rows, s, sensitive, v)) for v in ks) for s in sets}
     assert list(by_k) == [named(s) for s in sets]  # the smallest first
     assert (costs.counts, costs.complete, by_k.counts, by_k.complete) == (len(sets), True, len(sets), True)
 
@@ -445,6 +448,26 @@ def test_tables_prune_at_one():
     assert found == {named(s): k_of(rows, s, None, 0) for s in every(6)}
 
 
+def test_what_was_pruned_is_not_built():
+    random = np.random.default_rng(8)
+    rows = [tuple(row) for row in random.integers(0, 50, (40, 20)).tolist()]
+    found = diagnosed(rows).anonymity_of_sets()
+    assert len(found) == 2**20 - 1
+    assert len(found.table.counted) == found.counts < 1000
+    assert found[named(range(20))] == 1
+    assert next(iter(found)) == ("c0",)
+    for wrong in ((), ("c1", "c0"), ("c0", "c0"), ("x",), "c0"):
+        assert wrong not in found
+    assert named(range(3)) not in diagnosed(rows).anonymity_of_sets(0, 2)
+
+
+def test_most_is_at_most_the_records():
+    found = diagnosed([(1,), (1,), (2,)])
+    assert [one.suppressed for one in found.suppression_by_k(most=10**12)] == [0, 1, 3]
+    assert found.suppression_of_sets_by_k(10**12) == {("c0",): (0, 1, 3)}
+    assert found.ask(12, most=10**12).wishes["most"] == 3
+
+
 def test_all_columns_safe_together_need_no_search():
     found = diagnosed([(1,) * 40] * 3).largest_sets(3)
     assert (found.sets, found.counts) == ((tuple(f"c{c}" for c in range(40)),), 1)
@@ -480,6 +503,10 @@ def test_forty_columns_are_tabulated_up_to_a_size():
         found.anonymity_of_sets()
     with pytest.raises(UsageError, match="10,700 of at most 3"):
         found.suppression_of_sets_by_k(5)
+    with pytest.raises(
+        UsageError, match=r"have 4,598,478 sets of at most 6 columns. Give a smaller max_size"
+    ):
+        found.anonymity_of_sets(0, 6)
     table = found.suppression_of_sets(4, 2)
     assert len(table) == 820
     assert table[("c3", "c38")].suppressed == len(below(rows, (3, 38), None, 4))
@@ -677,6 +704,7 @@ def test_any_table_can_be_diagnosed(tmp_path, kind):
         ({"columns": ["V", "Wx"]}, UnknownName, "Unknown column 'Wx'"),
         ({"columns": ["V", "V"]}, UsageError, "Column 'V' is named twice. Name each column once."),
         ({"columns": []}, UsageError, "No columns are named. Name at least one."),
+        ({"columns": 5}, UsageError, "columns must be names, such as ['age', 'sex'], got 5."),
         ({"sensitive": "Q"}, UnknownName, "Unknown column 'Q'"),
         (
             {"columns": ["V", "W"], "sensitive": "W"},
@@ -685,10 +713,13 @@ def test_any_table_can_be_diagnosed(tmp_path, kind):
         ),
     ],
 )
-def test_wrong_columns_are_refused(options, kind, says):
+def test_wrong_columns_are_refused(tmp_path, options, kind, says):
     with pytest.raises(kind) as caught:
         shoal.diagnose(published(), **options)
     assert says in str(caught.value)
+    write(tmp_path / "data.parquet", published())
+    with pytest.raises(UsageError):
+        shoal.diagnose(tmp_path / "data.parquet", **options)
 
 
 @pytest.mark.parametrize(
@@ -707,12 +738,15 @@ def test_wrong_columns_are_refused(options, kind, says):
         (4, {"max_size": 0}, "max_size must be at least 1, got 0."),
         ("unsafe", {"k": 2, "max_size": -1}, "max_size must be at least 1, got -1."),
         (12, {"most": 0}, "most must be at least 1, got 0."),
-        (3, {"k": 2, "seconds": 0}, "seconds must be above 0, got 0."),
+        (3, {"k": 2, "seconds": 0}, "seconds must be a number above 0, got 0."),
+        (3, {"k": 2, "seconds": "x"}, "seconds must be a number above 0, got 'x'."),
+        (2, {"columns": 5}, "columns must be names, such as ['age', 'sex'], got 5."),
         (3, {}, "Question 3 needs k (--k)."),
         (6, {}, "Question 6 needs suppression_limit (--suppression-limit)."),
         (2, {"most": 4}, "Question 2 does not take most (--most). Leave it out."),
         ("unsave", {"k": 2}, "Unknown question 'unsave'. Did you mean 'unsafe'?"),
         (13, {}, "Unknown question '13'"),
+        ("x", {}, "Available: overview, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, unsafe, rows, suggest."),
     ],
 )
 def test_wrong_wishes_are_refused(question, wishes, says):
@@ -738,6 +772,36 @@ def test_methods_refuse_what_the_questions_refuse():
 def test_a_single_text_is_one_column():
     assert shoal.diagnose(published(), "V").columns == ("V",)
     assert shoal.diagnose(published()).anonymity("V") == 2
+    assert shoal.diagnose(published()).ask(2, columns="V").columns == ["V"]
+
+
+def test_columns_are_read_once():
+    found = shoal.diagnose(published(), (name for name in "VWX"))
+    answer = found.ask(1, k=2, columns=(name for name in "XV"))
+    assert (answer.columns, answer.wishes["columns"]) == (["X", "V"], ["X", "V"])
+    assert answer.details["reached"] == found.anonymity(["V", "X"])
+
+
+def test_a_function_chooses_columns():
+    assert shoal.diagnose(published(), lambda names: names[:2]).columns == ("V", "W")
+
+
+def test_numbers_may_be_numpys():
+    found = shoal.diagnose(published())
+    assert found.ask(3, k=np.int64(3)) == found.ask(3, k=3)
+    assert json.dumps(found.ask(9, k=np.int32(3)).to_dict())
+    assert type(found.suppression(np.int64(2)).k) is int
+
+
+def test_at_most_has_its_own_words():
+    found = shoal.diagnose(published(), sensitive="Z")
+    for question, asked in QUESTIONS.items():
+        assert bool(asked.turned) == ("at_most" in asked.takes)
+        if asked.turned:
+            limit = 1 if "suppression_limit" in asked.needs else None
+            told = found.ask(question, k=2, suppression_limit=limit, at_most=True)
+            assert "l at most this" in told.text
+            assert "at most" not in found.ask(question, k=2, suppression_limit=limit).text
 
 
 def test_an_empty_table_is_refused():
@@ -745,6 +809,35 @@ def test_an_empty_table_is_refused():
         shoal.diagnose(published().slice(0, 0))
     with pytest.raises(UsageError, match="no column but the sensitive one"):
         shoal.diagnose(pa.table({"a": [1]}), sensitive="a")
+
+
+@pytest.mark.parametrize("kind", ["pandas", "arrow", "polars"])
+def test_a_table_without_columns_is_refused(kind):
+    import pandas
+    import polars
+
+    empty = {"pandas": pandas.DataFrame, "arrow": lambda: pa.table({}), "polars": polars.DataFrame}[kind]()
+    with pytest.raises(DataError, match=r"The table has no columns\. Give one that has some\."):
+        shoal.diagnose(empty)
+
+
+def test_a_series_is_no_table():
+    import pandas
+    import polars
+
+    for series in (pandas.Series([1, 2], name="a"), polars.Series("a", [1, 2])):
+        with pytest.raises(DataError, match=r"Cannot read a table from Series. Give a path, or a pandas"):
+            shoal.diagnose(series)
+
+
+def test_a_first_record_of_words_is_not_shown(tmp_path):
+    path = tmp_path / "data.csv"
+    path.write_text(f"{SECRET},Smith\n{SECRET}x,Jones\n")
+    for asked in ({"columns": ["age"]}, {"columns": "age"}, {"sensitive": "age"}):
+        with pytest.raises(UsageError, match="Does it begin with a line of column names") as caught:
+            shoal.diagnose(path, **asked)
+        assert SECRET not in str(caught.value)
+        assert "Smith" not in str(caught.value)
 
 
 def test_a_file_that_begins_with_a_record_is_refused(tmp_path):
@@ -876,6 +969,22 @@ def test_columns_with_a_comma_are_quoted(tmp_path: Path) -> None:
     assert json.loads(result.stdout)["columns"] == ["a,b", "c"]
 
 
+def test_columns_are_read_as_they_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "data.csv"
+    path.write_text('"a,b"," c ",d\n1,2,3\n1,2,3\n')
+
+    def call(*names: str) -> Any:
+        asked = [part for name in names for part in ("--columns", name)]
+        return CliRunner().invoke(app, ["diagnose", str(path), "--question", "2", *asked, "--json"])
+
+    for names in (("a,b", " c ", "d"), ('"a,b"," c ",d',), ("a,b", '" c ", d ')):
+        assert json.loads(call(*names).stdout)["columns"] == ["a,b", " c ", "d"]
+    for wrong in ('"d', '"d"x', 'd\n"'):
+        refused = call("d", wrong)
+        assert refused.exit_code == 2
+        assert "cannot be read" in json.loads(refused.stdout)["message"]
+
+
 def test_long_tables_are_cut_with_a_word(desk: Desk) -> None:
     assert "and 16 more; --json has all." in desk.call("--question", 4).stdout
     assert "13 of 31 sets were counted." in desk.call("--question", 3, "--k", 3).stdout
@@ -948,6 +1057,89 @@ def test_seconds_are_told_as_not_complete(desk: Desk) -> None:
     told = desk.told("--question", "unsafe", "--k", 3, "--seconds", "0.000001")
     assert told["complete"] is False
     assert "found so far" in desk.call("--question", "unsafe", "--k", 3, "--seconds", "0.000001").stdout
+
+
+@pytest.mark.parametrize("options", [("--max-size", 1), ("--seconds", 1e-6), ("--max-size", 2)])
+def test_what_was_not_looked_at_is_not_called_safe(tmp_path: Path, options: tuple[object, ...]) -> None:
+    path = tmp_path / "data.csv"
+    write(path, table_of([(c >> 2 & 1, c >> 1 & 1, c & 1) for c in range(8)], "abc"))  # only abc breaks 2
+    asked = [str(part) for part in ("diagnose", path, "--question", "unsafe", "--k", 2, *options)]
+    shown = CliRunner(env={"COLUMNS": "200"}).invoke(app, asked).stdout
+    assert "There is no set" not in shown
+    where = (
+        "None found so far" if "--seconds" in options else f"None among sets of at most {options[1]} column"
+    )
+    assert where in shown
+    assert "All columns together are unsafe: their k is 1." in shown
+    told = json.loads(CliRunner().invoke(app, [*asked, "--json"]).stdout)
+    assert (told["answer"], told["whole"]) == ([], 1)
+
+
+def test_a_stopped_overview_does_not_say_that_all_is_well(tmp_path: Path) -> None:
+    path = tmp_path / "data.csv"
+    write(path, table_of([(c >> 2 & 1, c >> 1 & 1, c & 1) for c in range(8)], "abc"))
+    shown = CliRunner().invoke(app, ["diagnose", str(path), "--k", "2", "--seconds", "1e-6"]).stdout
+    assert "No set of columns breaks" not in shown
+    assert "None found so far that breaks k 2; all columns together do." in shown
+    safe = CliRunner().invoke(app, ["diagnose", str(path), "--k", "1"]).stdout
+    assert "No set of columns breaks k 1." in safe
+    bounded = ["diagnose", str(path), "--question", "unsafe", "--k", "1", "--max-size", "1"]
+    assert "There is no set of columns whose k is below 1." in CliRunner().invoke(app, bounded).stdout
+
+
+def test_the_overview_tells_no_seconds_that_nobody_gave(desk: Desk) -> None:
+    assert "seconds" not in desk.told()
+    assert desk.told("--seconds", 9)["seconds"] == 9
+
+
+def test_the_limit_of_question_9_reads_back(tmp_path: Path) -> None:
+    path = tmp_path / "data.csv"
+    records = 300_007
+    for alone in (1, 17, 12_347):
+        values = [f"v{c}" for c in range(alone)] + ["same"] * (records - alone)
+        write(path, pa.table({"a": values}))
+        shown = CliRunner().invoke(app, ["diagnose", str(path), "--question", "9", "--k", "2"]).stdout
+        limit = next(line.split()[1].rstrip(",") for line in shown.splitlines() if "as a share" in line)
+        assert "e" not in limit
+        assert limit_in_records(limit, records) == alone
+
+
+def test_question_11_says_up_to_which_k(desk: Desk) -> None:
+    assert "k up to" in desk.call("--question", 11, "--columns", "V").stdout
+    assert "k up to" not in desk.call("--question", 11, "--columns", "V", "--most", 99).stdout
+
+
+def test_plots_say_which_sets_they_show() -> None:
+    found = diagnosed(forty())
+    plots, missing = diagnosis_plots(found, max_size=2)
+    assert missing == "sets of at most 2 columns"
+    assert all(missing in plot.title for plot in plots[1:])
+    assert missing in plots[2].order[0]
+    stopped = diagnosed(forty(), progress=interrupting(7))
+    plots, missing = diagnosis_plots(stopped, max_size=2)
+    assert missing == "sets of at most 2 columns, stopped: 7 of 820 sets"
+    assert missing in plots[2].title
+    assert diagnosis_plots(diagnosed([(1, 2), (1, 3)]))[1] == ""
+
+
+def test_plots_of_no_set_show_the_curve_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = diagnosed(forty())
+    monkeypatch.setattr("shoal.diagnosis.search", lambda source, judge, *_, **__: subsets.Search(1))
+    plots, missing = diagnosis_plots(found, max_size=2)
+    assert [plot.name for plot in plots] == ["suppression"]
+    assert "stopped: 0 of 820 sets" in missing
+
+
+def test_the_curve_is_drawn_in_steps() -> None:
+    (curve, *_), _ = diagnosis_plots(diagnosed([(1,), (1,), (2,), (2,), (2,)]))
+    assert list(curve.strips[0].panels[0]["c0"]) == [(1, 0), (2, 0), (3, 0.4)]
+    assert curve.drawn == {"c0": "steps"}
+
+
+def test_bounded_plots_are_told_on_stderr(desk: Desk) -> None:
+    told = desk.call("--plots", desk.home / "plots", "--max-size", 2)
+    assert "Plots: sets of at most 2 columns." in told.stderr
+    assert "Plots:" not in desk.call("--plots", desk.home / "plots").stderr
 
 
 @pytest.mark.parametrize(

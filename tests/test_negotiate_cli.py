@@ -7,6 +7,7 @@ import json
 import os
 import pty
 import random
+import shlex
 import signal
 import subprocess
 import sys
@@ -180,7 +181,7 @@ def test_options_stand_in_for_the_policys_lines(desk: Desk) -> None:
     ("options", "says"),
     [
         (("--share", "200%"), "share must be a part of the lattice, such as 10% or 0.1, got '200%'."),
-        (("--seconds", "0"), "seconds must be above 0, got 0.0."),
+        (("--seconds", "0"), "seconds must be a number above 0, got 0.0."),
         (("--score", "size"), "Unknown score 'size'. Did you mean 'sizes'?"),
         (("--extend",), "Leave out --extend to make one."),
         (("--model", "k-anonymity:k=0"), "k must be at least 1, got 0."),
@@ -284,9 +285,67 @@ def test_without_wishes_the_policys_own_are_answered(made: Desk) -> None:
     assert (told["k"], told["limit"]) == ("2", "0 of 200 records (0.0%)")
     found = made.answer()
     assert found["exact"]["k"] == 2
-    node = ",".join(f"{name}={level}" for name, level in found["exact"]["node"].items())
-    assert told["next"] == f"shoal anonymize DATA --policy POLICY --output OUT --node {node}"
+    node = json.dumps({"node": found["exact"]["node"], "k": 2, "limit": 0})
+    assert told["next"] == f"shoal anonymize DATA --policy POLICY --output OUT --node '{node}'"
     assert made.released(node)["suppressed"] == found["exact"]["suppressed"]
+
+
+@pytest.mark.parametrize(
+    ("options", "wishes"),
+    [
+        (("--model", "k-anonymity:k=9", "--suppression-limit", "10%"), ()),
+        (("--model", "distinct-l-diversity:l=3,column=sex2", "--suppression-limit", "30%"), ()),
+        ((), ("--l", 3, "--sensitive", "sex2", "--suppression-limit", "30%")),
+        ((), ("--l", 3, "--sensitive", "illness", "--suppression-limit", "30%")),
+        ((), ("--k", 2)),
+    ],
+)
+def test_the_command_printed_releases_what_was_negotiated(desk: Desk, options: Any, wishes: Any) -> None:
+    rows = desk.data.read_text(encoding="utf-8").splitlines()
+    rows = [rows[0] + ",sex2", *[f"{row},{number % 7}" for number, row in enumerate(rows[1:])]]
+    desk.data.write_text("\n".join(rows) + "\n", encoding="utf-8")
+    columns = yaml.safe_load(desk.policy.read_text(encoding="utf-8"))["columns"]
+    columns["sex2"] = {"role": "sensitive"}
+    desk.write_policy(columns=columns, models=[{"distinct-l-diversity": {"l": 1, "column": "illness"}}])
+    assert desk.tabulate(*options).exit_code == 0
+    where = ("--data", desk.data, "--policy", desk.policy)
+    exact = desk.answer(*wishes, *where)["exact"]
+    command = shlex.split(lines_of(desk.negotiate(*wishes, *where).stdout)["next"])
+    assert command[:2] == ["shoal", "anonymize"]
+    command[command.index("OUT")] = str(desk.output)
+    done = desk.call(*command[1:], "--json")
+    assert done.exit_code == 0, done.output
+    release = json.loads(done.stdout)
+    assert (release["levels"], release["suppressed"]) == (exact["node"], exact["suppressed"])
+    policy, _ = adopted(Policy.load(desk.policy), command[-1])
+    asked = {"k-anonymity": {"k": exact["k"]}} if "k" in exact else None
+    asked = asked or {"distinct-l-diversity": {"l": exact["l"], "column": exact["sensitive"]}}
+    assert asked in policy.models
+    assert policy.suppression_limit == exact["limit"]
+
+
+def test_what_a_profile_is_made_from_is_never_replaced(desk: Desk) -> None:
+    columns = yaml.safe_load(desk.policy.read_text(encoding="utf-8"))["columns"]
+    listed = desk.folder / "sex.csv"
+    listed.write_text(f"{SECRET}f,any\n{SECRET}m,any\n", encoding="utf-8")
+    columns["sex"]["hierarchy"] = {"csv": "sex.csv"}
+    desk.write_policy(columns=columns)
+    notes = desk.folder / "notes.txt"
+    notes.write_text("notes", encoding="utf-8")
+    for path, says in [
+        (desk.data, "is the input and would be replaced"),
+        (desk.policy, "is the policy and would be replaced"),
+        (listed, "is the hierarchy of 'sex' and would be replaced"),
+        (notes, "is no profile, and --force replaces nothing else. Name another output."),
+    ]:
+        before = path.read_bytes()
+        for option in ("--force", "--extend"):
+            done = desk.call("profile", desk.data, "-p", desk.policy, "-o", path, option)
+            assert done.exit_code == 2
+            assert says in done.stderr
+        assert path.read_bytes() == before
+    assert desk.tabulate().exit_code == 0
+    assert desk.tabulate("--force").exit_code == 0
 
 
 def test_an_answer_names_the_files_it_was_given(made: Desk) -> None:
@@ -369,7 +428,7 @@ def test_files_that_are_no_profile_are_refused(made: Desk) -> None:
     good = made.profile.read_bytes()
     for bad, says in [
         (good[: len(good) // 2], "is damaged. Make it anew"),
-        (good.replace(b"shoal-profile 1", b"shoal-profile 2", 1), "is of another version"),
+        (good.replace(b"shoal-profile 2", b"shoal-profile 1", 1), "is of another version"),
         (good.replace(b'"records": 200', b'"records": 201', 1), "is damaged"),
     ]:
         made.profile.write_bytes(bad)
@@ -384,6 +443,7 @@ def test_the_greatest_node_is_counted_at_the_request(desk: Desk) -> None:
     wishes = ("--k", 2, "--suppression-limit", "50%", "--max-level", "age=1,sex=1,zip=1")
     lacking = desk.negotiate(*wishes)
     assert lacking.exit_code == 1
+    assert "none among the nodes held; one may exist" in lacking.stdout
     assert "The profile holds 1 of 24 nodes: another node may do better." in lacking.stdout
     assert "--runtime with --data and --policy counts the greatest node allowed." in lacking.stdout
     counted = desk.answer(*wishes, "--runtime", "--data", desk.data, "--policy", desk.policy)
@@ -685,6 +745,51 @@ def test_columns_of_any_name_have_their_level_set(capsys: pytest.CaptureFixture[
     assert "a up to 1 (now 0), b up to 1 (now 0)" in talk.said[-1]
     taken = Talk(made, capsys, "level k 0", "a 0", "take a")
     assert taken.answer.request.max_level["b"] == 1
+
+
+@pytest.fixture
+def two_columns() -> Profile:
+    import pandas as pd
+
+    flat = {"role": QUASI, "hierarchy": "flat"}
+    table = pd.DataFrame({"a": list("1122"), "ill": list("xxyy"), "job": list("abcd")})
+    columns = {"a": flat, "ill": {"role": "sensitive"}, "job": {"role": "sensitive"}}
+    return shoal.profile(table, {"columns": columns, "models": [{"distinct-l-diversity": {"l": 2}}]})
+
+
+def test_a_prompt_opens_where_the_column_of_l_is_yet_to_be_said(
+    two_columns: Profile, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = ("show", "limit 1", "take 1", "json x", "a 0", "undo", "reset", "l 2 job", "l 3", "undo", "undo")
+    talk = Talk(two_columns, capsys, *lines)
+    assert talk.code == 0
+    says = "Say which sensitive column l is about: ill, job."
+    assert says in talk.said[0]
+    assert "As: l 2 ill." in talk.said[0]
+    for place in (1, 2, 3, 4, 5, 7):
+        assert says in talk.said[place], place
+    assert "There is nothing to undo." in talk.said[6]
+    assert says in talk.said[-1]
+    assert (talk.answer.request.least, talk.answer.request.sensitive) == (2, "job")
+    assert "2 of job" in talk.said[8]
+    assert Talk(two_columns, capsys, "k 2").answer.exact is not None
+
+
+def test_l_stays_with_the_column_in_use(two_columns: Profile, capsys: pytest.CaptureFixture[str]) -> None:
+    talk = Talk(two_columns, capsys, "l 2 job", "l 1")
+    assert (talk.answer.request.least, talk.answer.request.sensitive) == (1, "job")
+
+
+def test_a_suggestion_whose_loss_is_unknown_is_taken_by_height(
+    profile: Profile, capsys: pytest.CaptureFixture[str]
+) -> None:
+    talk = Talk(
+        profile, capsys, "k 10", "age 2", "sex 0", "zip 1", "prefer loss coverage", "take suppression"
+    )
+    assert talk.answer.exact is not None
+    assert (talk.answer.request.prefer, talk.answer.request.metric) == ("height", None)
+    assert talk.answer.request.limit > 0
+    assert "Now prefers height" in talk.said[-1]
 
 
 CTRL_C, CTRL_D = b"\x03", b"\x04"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sys
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +19,12 @@ from hypothesis import strategies as st
 from problems import Case, cases
 
 import shoal
+from shoal.core.batch import Spread
 from shoal.core.evaluate import Problem
 from shoal.core.lattice import build
-from shoal.core.tabulate import Tabulation
+from shoal.core.tabulate import Tabulation, _one_table, table_of
 from shoal.errors import DataError, OutputError, UnknownName, UsageError
-from shoal.grouping import SCORES, best_first, scores, share_of
+from shoal.grouping import SCORES, best_first, ranked, scores, share_of
 from shoal.profile import Profile, tabulated
 from shoal.profile_source import Wish
 
@@ -277,6 +279,7 @@ def test_the_policy_is_the_wish_where_a_request_is_silent(made: Profile) -> None
             UsageError,
             "max_level of 'sex' must be a level from 0 to 1, got 4",
         ),
+        ({"k": 2, "max_level": [1]}, UsageError, "max_level is levels by column, as .*, got list"),
         ({"l": 2, "sensitive": "ward"}, UnknownName, "Unknown sensitive column of the profile 'ward'"),
         ({"k": 2, "prefer": "los"}, UnknownName, "Did you mean 'loss'"),
         ({"k": 2, "metric": "height"}, UsageError, "A metric is for prefer: loss"),
@@ -299,7 +302,10 @@ def test_wishes_out_of_range_are_refused(made: Profile, wishes: dict, kind: type
         ({"share": "0%"}, "share must be a part of the lattice"),
         ({"share": "x"}, "share must be a part of the lattice"),
         ({"share": 1.5}, "share must be a part of the lattice"),
-        ({"seconds": 0}, "seconds must be above 0"),
+        ({"share": "1e-300000000"}, "share must be a part of the lattice"),
+        ({"share": "1e300000000"}, "share must be a part of the lattice"),
+        ({"seconds": 0}, "seconds must be a number above 0"),
+        ({"seconds": "x"}, "seconds must be a number above 0, got 'x'"),
         ({"score": "size"}, "Did you mean 'sizes'"),
     ],
 )
@@ -319,6 +325,172 @@ def test_a_profile_of_another_table_is_not_extended(made: Profile) -> None:
     assert shoal.profile(pd.DataFrame(TABLE), small(), extend=made).complete
 
 
+def test_a_profile_is_extended_from_its_file(tmp_path: Path) -> None:
+    import pandas as pd
+
+    table = pd.DataFrame(TABLE)
+    path = shoal.profile(table, small(), share="50%").save(tmp_path / "p")
+    for extend in (path, str(path)):
+        assert shoal.profile(table, small(), extend=extend).complete
+
+
+def test_a_forged_header_is_damage(made: Profile, tmp_path: Path) -> None:
+    path = made.save(tmp_path / "p")
+    _, header, body = path.read_bytes().split(b"\n", 2)
+    known = json.loads(header)
+    for changed in (
+        {"arrays": []},
+        {"losses": [1]},
+        {"wish": 3},
+        {"columns": 5},
+        {"arrays": known["arrays"] | {"numbers": ["int64", 10**30, 1]}},
+        {"wish": known["wish"] | {"models": [1]}},
+    ):
+        text = json.dumps(known | changed).encode()
+        told = f"shoal-profile 2 {zlib.crc32(body, zlib.crc32(text)):08x}".encode()
+        path.write_bytes(b"\n".join([told, text, body]))
+        with pytest.raises(DataError, match="damaged"):
+            Profile.load(path)
+
+
+def test_force_replaces_nothing_but_a_profile(made: Profile, tmp_path: Path) -> None:
+    path = tmp_path / "notes"
+    for text in ("notes", ""):
+        path.write_text(text, encoding="utf-8")
+        with pytest.raises(OutputError, match="is no profile, and --force replaces nothing else"):
+            made.save(path, force=True)
+        assert path.read_text(encoding="utf-8") == text
+    path.unlink()
+    made.save(path)
+    made.save(path, force=True)
+
+
+@pytest.mark.parametrize("options", [{"share": "1%"}, {"seconds": 1e-9}])
+@pytest.mark.parametrize("one_by_one", [False, True])
+def test_of_unique_rows_the_highest_nodes_come_first(
+    monkeypatch: pytest.MonkeyPatch, options: dict, one_by_one: bool
+) -> None:
+    """No level of one column groups anything while the others are as they are: all scores are equal."""
+    import pandas as pd
+
+    module = sys.modules["shoal.profile"]
+    monkeypatch.setattr(module, "_BEST_FIRST", 8)
+    if one_by_one:
+        monkeypatch.setattr(module, "LARGEST_RANKED", 3)
+        options = {"seconds": 1e-9}
+    names = [f"c{column}" for column in range(6)]
+    table = pd.DataFrame({name: range(60) for name in names})
+    banded = {"role": "quasi-identifier", "hierarchy": {"intervals": [10, 30]}}
+    part = shoal.profile(
+        table, {"columns": dict.fromkeys(names, banded), "models": [{"k-anonymity": {"k": 2}}]}, **options
+    )
+    assert not part.complete
+    assert part.place(part.lattice.high) is not None
+    lattice = part.lattice
+    every = np.sort(np.indices(lattice.shape).sum(axis=0).ravel())[::-1]
+    assert sorted(part.heights.tolist(), reverse=True) == every[: len(part.numbers)].tolist()
+    assert part.negotiate().exact is not None
+
+
+def test_tables_are_joined_in_the_smallest_numbers() -> None:
+    one = table_of(Spread(np.array([0, 2]), np.array([1, 3]), np.array([2, 3]), np.array([3]), 0))
+    many = Spread(np.array([0, 1]), np.array([70_000]), np.array([70_000]), np.array([1]), 0)
+    parts = [one, table_of(many), one]
+    found = _one_table(parts)
+    assert parts == []  # each is let go of once it is copied
+    assert found.begins.tolist() == [0, 2, 3, 5]
+    assert (found.values.tolist(), found.values.dtype) == ([1, 3, 70_000, 1, 3], np.uint32)
+    assert (found.below.tolist(), found.below.dtype) == ([0, 2, 0, 0, 2], np.uint16)
+    assert (found.classes.tolist(), found.classes.dtype) == ([3, 1, 3], np.uint16)
+    assert len(_one_table([]).classes) == 0
+
+
+TWO = TABLE | {"job": list("abcde")}
+
+
+def two(*models: dict, **changes: Any) -> dict[str, Any]:
+    policy = small(models=list(models), **changes)
+    policy["columns"]["job"] = {"role": "sensitive"}
+    return policy
+
+
+def about(l: int, column: str | None = None) -> dict[str, Any]:
+    return {"distinct-l-diversity": {"l": l} | ({"column": column} if column else {})}
+
+
+K2 = {"k-anonymity": {"k": 2}}
+
+
+@pytest.mark.parametrize(
+    ("models", "wishes", "besides"),
+    [
+        ([about(2, "illness")], {"sensitive": "job"}, ["distinct-l-diversity of illness"]),
+        ([about(2, "illness")], {}, []),
+        (
+            [about(3, "illness"), about(2, "job")],
+            {"sensitive": "illness"},
+            ["distinct-l-diversity of job"],
+        ),
+        ([K2, about(2, "illness")], {"l": 2, "sensitive": "illness"}, ["k-anonymity"]),
+        ([K2, about(2, "illness")], {"l": 2}, ["k-anonymity"]),
+        ([K2, about(2, "illness")], {}, ["distinct-l-diversity of illness"]),
+        ([K2, about(2)], {}, ["distinct-l-diversity"]),
+        ([K2, about(2)], {"l": 2, "sensitive": "job"}, ["k-anonymity", "distinct-l-diversity of illness"]),
+    ],
+)
+def test_what_a_request_leaves_out_is_said(models: list, wishes: dict, besides: list, tmp_path: Path) -> None:
+    import pandas as pd
+
+    profile = shoal.profile(pd.DataFrame(TWO), two(*models))
+    assert list(profile.negotiate(**wishes).besides) == besides
+    again = Profile.load(profile.save(tmp_path / "p"))
+    assert list(again.negotiate(**wishes).besides) == besides
+
+
+def test_the_loss_preferred_is_the_policys_where_it_is_a_sum(tmp_path: Path) -> None:
+    import pandas as pd
+
+    table = pd.DataFrame(TABLE)
+    geometric = small(metric={"coverage": {"aggregate": "geometric"}})
+    made = shoal.profile(table, geometric)
+    made = Profile.load(made.save(tmp_path / "p"))
+    found = made.negotiate(prefer="loss")
+    assert found.request.metric == "coverage:aggregate=geometric"
+    release = shoal.anonymize(table, geometric, node=found.exact)
+    assert found.exact.loss == pytest.approx(release.loss)
+    assert made.negotiate(prefer="loss", suppression_limit=1).request.metric == "non-uniform-entropy"
+    assert made.negotiate(prefer="loss", metric="coverage").request.metric == "coverage"
+    for metric, used in [("precision", "precision"), ("discernibility", "non-uniform-entropy")]:
+        found = shoal.profile(table, small(metric=metric)).negotiate(prefer="loss")
+        assert found.request.metric == used
+
+
+def test_a_loss_unknown_under_suppression_does_not_choose_what_to_suppress() -> None:
+    """Two nodes suppress the one outlier: the lower one is offered, though the other's coverage is better."""
+    import pandas as pd
+
+    flat = {"role": "quasi-identifier", "hierarchy": "flat"}
+    tree = {"m": {"s0": ["p"], "s1": ["q"]}, "n": {"s2": ["r"]}}
+    slow = {"role": "quasi-identifier", "hierarchy": {"tree": tree}}
+    table = pd.DataFrame({"a": list("ppqqr"), "b": list("xyxyx"), "c": list("wwwwz")})
+    policy = {"columns": {"a": slow, "b": flat, "c": flat}, "models": [{"k-anonymity": {"k": 2}}]}
+    profile = shoal.profile(table, policy)
+    wishes = {"max_level": {"a": 2, "c": 0}}
+    by_loss = profile.negotiate(**wishes, prefer="loss", metric="coverage")
+    assert by_loss.exact is None
+    assert by_loss.suppression.node == {"a": 0, "b": 1, "c": 0}
+    assert by_loss.suppression == profile.negotiate(**wishes).suppression
+    precise = profile.negotiate(**wishes, prefer="loss")  # a loss that is known there chooses
+    assert precise.suppression.node == {"a": 2, "b": 0, "c": 0}
+
+
+def test_no_answer_is_settled_where_the_greatest_node_allowed_is_known(made: Profile) -> None:
+    part = made.best("1%")
+    assert part.negotiate(k=6).settled
+    assert not part.negotiate(k=6, max_level={"sex": 0}).settled
+    assert made.negotiate(k=6, max_level={"sex": 0}).settled
+
+
 def test_a_damaged_file_is_refused(made: Profile, tmp_path: Path) -> None:
     path = made.save(tmp_path / "p")
     good = path.read_bytes()
@@ -327,7 +499,7 @@ def test_a_damaged_file_is_refused(made: Profile, tmp_path: Path) -> None:
     for bad, text in [
         (b"", "damaged"),
         (b"a,b\n1,2\n", "is no profile"),
-        (good.replace(b"shoal-profile 1", b"shoal-profile 9", 1), "of another version"),
+        (good.replace(b"shoal-profile 2", b"shoal-profile 9", 1), "of another version"),
         (good[:-1], "damaged"),
         (good[:-9] + b"x" + good[-8:], "damaged"),
         (good[:200], "damaged"),
@@ -476,8 +648,9 @@ def test_nodes_come_best_first_without_ranking_them_all(case: Case, score: str) 
     every = scores(profile.lattice, profile.grouping, score).ravel()
     found = list(best_first(profile.lattice, profile.grouping, score))
     assert sorted(found) == list(range(profile.lattice.size))
-    told = every[found]
-    assert (np.diff(told) <= 1e-9).all()
+    assert found == ranked(profile.lattice, profile.grouping, score).tolist()
+    assert found[0] == profile.lattice.size - 1  # the top, which answers wherever anything does
+    assert (np.diff(every[found[1:]]) <= 1e-9).all()
 
 
 @settings(max_examples=40, deadline=None)

@@ -115,6 +115,8 @@ def test_a_study_is_plain_values_and_always_the_same(tmp_path: Path) -> None:
     assert (part.nodes, part.lattice_size, part.agreement) == (2, 4, ())
     with pytest.raises(UsageError, match="k must be a whole number of at least 1, got 0"):
         shoal.study(profile, strengths=[0])
+    with pytest.raises(UsageError, match=r"k must be a whole number of at least 1, got 2\.5"):
+        shoal.study(profile, strengths=[2.5])
     with pytest.raises(UsageError, match="The profile knows no l"):
         shoal.study(profile, l=2)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,17 +10,20 @@ from shoal.core.contracts import Engine
 from shoal.core.evaluate import Progress
 from shoal.core.subsets import Source
 from shoal.core.warm import to_project
-from shoal.diagnosis import Diagnosis, check_names
+from shoal.diagnosis import Diagnosis
 from shoal.engines import ENGINES
 from shoal.errors import DataError, UnknownName, UsageError
 from shoal.init import check_header
+from shoal.questions import check_names
+
+Chosen = Sequence[str] | Callable[[Sequence[str]], Sequence[str] | None] | None
 
 _TEXT = (".csv", ".csv.gz", ".tsv")  # whose first line may be a record
 
 
 def diagnose(
     table: Any,
-    columns: Sequence[str] | None = None,
+    columns: Chosen = None,
     *,
     sensitive: str | None = None,
     engine: str | Engine = "duckdb",
@@ -29,6 +32,8 @@ def diagnose(
 ) -> Diagnosis:
     """Count the combinations of some columns, of all without any, and return what answers the questions.
 
+    `columns` are names, or a function that chooses some of the table's.
+
     With a sensitive column every question is about its distinct values in a class (l) instead of k.
     """
     if isinstance(engine, str):
@@ -36,8 +41,12 @@ def diagnose(
     tell = progress or (lambda *_: None)
     opened = engine.open(table)
     available = engine.columns(opened)
-    if isinstance(table, str | Path) and str(table).lower().endswith(_TEXT):
-        check_header(available)
+    columns = columns(available) if callable(columns) else columns
+    columns = [columns] if isinstance(columns, str) else columns
+    if isinstance(table, str | Path):
+        if str(table).lower().endswith(_TEXT):
+            check_header(available)
+        columns = _check_any(columns, sensitive, available)
     chosen = _chosen(columns, sensitive, available)
     tell("count", 0, None)
     counts, domains = engine.count(opened, [*chosen, *([sensitive] if sensitive else [])])
@@ -64,10 +73,22 @@ def diagnose(
     )
 
 
+def _check_any(
+    columns: Sequence[str] | None, sensitive: str | None, available: Sequence[str]
+) -> Sequence[str] | None:
+    """Refuse names of which a file has none; its first line may be a record, so that is not shown."""
+    columns = list(columns) if isinstance(columns, Iterable) else columns
+    asked = [*(columns if isinstance(columns, list) else []), *([sensitive] if sensitive else [])]
+    if asked and not set(map(str, asked)) & set(available):
+        message = "The file has none of these columns. Does it begin with a line of column names?"
+        raise UsageError(message)
+    return columns
+
+
 def _chosen(columns: Sequence[str] | None, sensitive: str | None, available: Sequence[str]) -> list[str]:
     """Return the columns to count: those named, else all but the sensitive one."""
     if sensitive is not None and sensitive not in available:
-        raise UnknownName(sensitive, "column", available)
+        raise UnknownName(str(sensitive), "column", available)
     if columns is None:
         columns = [name for name in available if name != sensitive]
         if not columns:

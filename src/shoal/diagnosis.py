@@ -11,7 +11,7 @@ import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations
+from numbers import Real
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -20,17 +20,17 @@ from shoal.core.counts import Domain
 from shoal.core.evaluate import Progress
 from shoal.core.schema import Role
 from shoal.core.subsets import Columns, Curve, Limits, Search, Source, every_set, search
-from shoal.errors import DataError, UnknownName, UsageError
-from shoal.findings import ColumnSet, Overview, SetFinding, Sets, SetTable, Suggestion, Suppression
+from shoal.errors import DataError, UsageError
+from shoal.findings import ColumnSet, Overview, Pruned, SetFinding, Sets, SetTable, Suggestion, Suppression
 from shoal.init import Guess, guess_column, policy_text
 from shoal.policy import limit_in_records
-from shoal.questions import Answer, ask, check_whole
+from shoal.questions import Answer, ask, check_names, check_whole
 from shoal.rows import check_rows_file, write_rows_file
 
 T = TypeVar("T")
 Limit = int | float | str  # 5%, 0.05, or a number of records
 
-MOST_COLUMNS = 20  # of which all sets are tabulated
+MOST_SETS = 1 << 20  # in a table: all of 20 columns
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +64,7 @@ class Diagnosis:
         at_most: bool = False,
     ) -> bool:
         """Tell whether the table is k-anonymous for some columns; `at_most`: whether its k is no larger."""
-        self._check_k(k)
+        k = self._check_k(k)
         reached = self.anonymity(columns, suppression_limit)
         return reached <= k if at_most else reached >= k
 
@@ -97,11 +97,11 @@ class Diagnosis:
         if judge(self.source.curve()) > 1:  # nothing to prune
             return self._table(*every_set(self.source, judge, limits, max_size=size))
         found = search(self.source, judge, lambda k: k > 1, limits, max_size=size)
-        known = found.safe | found.unsafe
-        if found.complete:  # what was not counted contains a set whose k is 1
-            every = (s for n in range(1, size + 1) for s in combinations(self.source.columns, n))
-            known = {columns: known.get(columns, 1) for columns in every}
-        return self._table(known, found.complete, found.counts)
+        counted = self._table(found.safe | found.unsafe, found.complete)
+        if not found.complete:
+            return counted
+        # What was not counted contains a set whose k is 1.
+        return SetTable(Pruned(counted.table, self.columns, size, 1), found.counts, complete=True)
 
     # Questions 9 to 12: how much suppression.
 
@@ -112,14 +112,14 @@ class Diagnosis:
 
         `at_most`: the most that a limit may allow for k to stay at most this; None where it is above anyway.
         """
-        self._check_k(k)
+        k = self._check_k(k)
         return self._suppression(self.curve(columns), k, at_most=at_most)
 
     def suppression_of_sets(
         self, k: int, max_size: int | None = None, *, at_most: bool = False, seconds: float | None = None
     ) -> SetTable[Suppression | None]:
         """Return what must be suppressed to make the table k-anonymous, for every set of columns."""
-        self._check_k(k)
+        k = self._check_k(k)
 
         def judge(curve: Curve) -> Suppression | None:
             return self._suppression(curve, k, at_most=at_most)
@@ -130,18 +130,19 @@ class Diagnosis:
     def suppression_by_k(
         self, columns: Sequence[str] | None = None, most: int | None = None
     ) -> tuple[Suppression, ...]:
-        """Return what every k up to `most` costs some columns; without it, each k at which the cost grows."""
-        if most is not None:
-            check_whole("most", most)
+        """Return what every k up to `most` costs some columns; without it, the largest k at each cost.
+
+        No class is larger than the table, so `most` counts as at most its records.
+        """
         curve = self.curve(columns)
-        ks = curve.measures.tolist() if most is None else range(1, most + 1)
+        ks = curve.measures.tolist() if most is None else range(1, self._most(most) + 1)
         return tuple(Suppression.of(k, curve.short(k), self.records) for k in ks)
 
     def suppression_of_sets_by_k(
         self, most: int, max_size: int | None = None, *, seconds: float | None = None
     ) -> SetTable[tuple[int, ...]]:
         """Return, for every set of columns, the records to suppress for k = 1, ..., `most`."""
-        check_whole("most", most)
+        most = self._most(most)
 
         def judge(curve: Curve) -> tuple[int, ...]:
             return tuple(curve.shorts(most).tolist())
@@ -161,14 +162,14 @@ class Diagnosis:
         seconds: float | None = None,
     ) -> Sets:
         """Find the minimal unsafe sets: known from outside, they break k; none of their subsets does."""
-        self._check_k(k)
+        k = self._check_k(k)
         found = self._search(k + at_most, suppression_limit, max_size, seconds)
         minimal = sorted(found.unsafe, key=lambda columns: (len(columns), columns))
         return self._sets("minimal", found, minimal)
 
     def rows_to_suppress(self, k: int, columns: Sequence[str] | None = None) -> int:
         """Count the records that would have to go to make the table k-anonymous for some columns."""
-        self._check_k(k)
+        k = self._check_k(k)
         return self.curve(columns).short(k)
 
     def write_rows(
@@ -178,7 +179,7 @@ class Diagnosis:
 
         The file is closed to others. Returns how many there are.
         """
-        self._check_k(k)
+        k = self._check_k(k)
         check_rows_file(Path(path), force=force, table=self.origin)
         places = self._places(columns)
         classes, measures = self.source.onto(places).classes()
@@ -196,7 +197,7 @@ class Diagnosis:
         """Put together what a custodian wants to see first."""
         unsafe, curve = self.unsafe_sets(k, suppression_limit, seconds=seconds), self.curve()
         return Overview(
-            k=k,
+            k=self._check_k(k),
             combinations=self.combinations,
             reached=curve.reached(self._limit(suppression_limit)),
             alone=curve.short(2),
@@ -245,9 +246,9 @@ class Diagnosis:
     def _search(
         self, k: int, suppression_limit: Limit, max_size: int | None, seconds: float | None
     ) -> Search[tuple[int, int]]:
-        self._check_k(k)
+        k = self._check_k(k)
         if max_size is not None:
-            check_whole("max_size", max_size)
+            max_size = check_whole("max_size", max_size)
         limit = self._limit(suppression_limit)
         return search(
             self.source,
@@ -265,12 +266,13 @@ class Diagnosis:
     ) -> Sets:
         known = found.safe | found.unsafe
         findings = tuple(SetFinding(self._names(columns), *known[columns]) for columns in chosen)
-        return Sets(kind, findings, found.counts, found.complete)
+        whole = SetFinding(self.columns, *found.whole)
+        return Sets(kind, findings, found.counts, found.complete, whole)
 
-    def _table(self, found: Mapping[Columns, T], complete: bool, counts: int | None = None) -> SetTable[T]:
+    def _table(self, found: Mapping[Columns, T], complete: bool) -> SetTable[T]:
         ordered = sorted(found, key=lambda columns: (len(columns), columns))
         values = {self._names(columns): found[columns] for columns in ordered}
-        return SetTable(values, len(found) if counts is None else counts, complete)
+        return SetTable(values, len(found), complete)
 
     def _names(self, places: Columns) -> ColumnSet:
         return tuple(self.columns[place] for place in places)
@@ -285,40 +287,31 @@ class Diagnosis:
         return limit_in_records(limit, self.records)
 
     def _limits(self, seconds: float | None) -> Limits:
-        if seconds is not None and not seconds > 0:
-            message = f"seconds must be above 0, got {seconds}."
+        if seconds is not None and not (isinstance(seconds, Real) and seconds > 0):
+            message = f"seconds must be a number above 0, got {seconds!r}."
             raise UsageError(message)
         until = math.inf if seconds is None else time.monotonic() + seconds
         return Limits(until, self.progress)
 
-    def _check_k(self, k: int) -> None:
-        check_whole(self.measure, k)
+    def _check_k(self, k: int) -> int:
+        return check_whole(self.measure, k)
+
+    def _most(self, most: int) -> int:
+        return min(check_whole("most", most), self.records)
 
     def _size(self, max_size: int | None) -> int:
         """Refuse a table over more sets than anyone can wait for."""
+        size = len(self.columns)
         if max_size is not None:
-            check_whole("max_size", max_size)
-        elif len(self.columns) > MOST_COLUMNS:
+            size = min(check_whole("max_size", max_size), size)
+        number = self.number_of_sets(size)
+        if number > MOST_SETS:
+            bound = f" of at most {size} columns" if size < len(self.columns) else ""
             pairs, threes = self.number_of_sets(2), self.number_of_sets(3)
             message = (
-                f"{len(self.columns)} columns have {self.number_of_sets():,} sets. Give a max_size "
-                f"(--max-size): there are {pairs:,} sets of at most 2 columns and {threes:,} of at most 3."
+                f"{len(self.columns)} columns have {number:,} sets{bound}. Give a "
+                f"{'smaller ' if bound else ''}max_size (--max-size): there are {pairs:,} sets of at most 2 "
+                f"columns and {threes:,} of at most 3."
             )
             raise UsageError(message)
-        return min(max_size or len(self.columns), len(self.columns))
-
-
-def check_names(columns: Sequence[str], available: Sequence[str]) -> list[str]:
-    """Take names of columns, each once; a single text is one name."""
-    chosen = [columns] if isinstance(columns, str) else list(columns)
-    if not chosen:
-        message = "No columns are named. Name at least one."
-        raise UsageError(message)
-    for name in chosen:
-        if name not in available:
-            raise UnknownName(str(name), "column", available)
-    repeated = next((name for name in chosen if chosen.count(name) > 1), None)
-    if repeated is not None:
-        message = f"Column {repeated!r} is named twice. Name each column once."
-        raise UsageError(message)
-    return chosen
+        return size

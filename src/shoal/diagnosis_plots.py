@@ -7,11 +7,10 @@ from collections import defaultdict
 from collections.abc import Sequence
 from statistics import median
 
-from shoal.diagnosis import MOST_COLUMNS, Diagnosis, Limit
+from shoal.diagnosis import MOST_SETS, Diagnosis, Limit
 from shoal.plots import Line, Plot, Strip
 from shoal.policy import limit_in_records
 
-_FEW = 30  # points that are marked
 _DOTS = 300  # of one size
 _SETS = 20_000  # that are counted for a plot where nobody says how large they may be
 
@@ -21,27 +20,36 @@ def diagnosis_plots(
     suppression_limit: Limit = 0,
     max_size: int | None = None,
     seconds: float | None = None,
-) -> list[Plot]:
-    """Return the plots of a diagnosis; the sets are those of at most `max_size` columns."""
-    size = max_size or _size(diagnosis)
+) -> tuple[list[Plot], str]:
+    """Return the plots of a diagnosis, and which sets are not in them: too large, or not counted in time."""
+    number = len(diagnosis.columns)
+    size = min(max_size or _size(diagnosis), number)
     table = diagnosis.anonymity_of_sets(suppression_limit, size, seconds=seconds)
     by_size: dict[int, list[int]] = defaultdict(list)
     for columns, k in table.items():
         by_size[len(columns)].append(k)
     limit = limit_in_records(suppression_limit, diagnosis.records)
     after = f", at most {limit:,} records suppressed" if limit else ""
-    of = f"{len(table):,} sets of {len(diagnosis.columns)} columns"
-    return [
+    every = diagnosis.number_of_sets(size)
+    bounded = f"sets of at most {size} column{'s' if size > 1 else ''}" if size < number else ""
+    stopped = "" if table.complete else f"stopped: {len(table):,} of {every:,} sets"
+    missing = ", ".join(filter(None, (bounded, stopped)))
+    if not by_size:
+        return [_curve(diagnosis)], f"{missing}, so that only what suppression costs is drawn"
+    of = f"{len(table):,} sets of {number} columns" + (f" ({missing})" if missing else "")
+    after += f"\n{missing}" if missing else ""
+    plots = [
         _curve(diagnosis),
         _sets(diagnosis.measure, by_size, after),
         _frontier(diagnosis.measure, by_size, of, after),
     ]
+    return plots, missing
 
 
 def _size(diagnosis: Diagnosis) -> int:
     """Return the size up to which the sets are not too many."""
     columns = len(diagnosis.columns)
-    if columns <= MOST_COLUMNS:
+    if diagnosis.number_of_sets() <= MOST_SETS:
         return columns
     fitting = [size for size in range(1, columns + 1) if diagnosis.number_of_sets(size) <= _SETS]
     return max(fitting, default=1)
@@ -50,13 +58,14 @@ def _size(diagnosis: Diagnosis) -> int:
 def _curve(diagnosis: Diagnosis) -> Plot:
     found = diagnosis.suppression_by_k()
     points = [(float(one.k), one.suppressed / diagnosis.records) for one in found]
+    if points[0][0] > 1:  # up to the smallest class nothing is suppressed
+        points.insert(0, (1.0, 0.0))
     number = len(diagnosis.columns)
     name = f"{number} columns together" if number > 1 else diagnosis.columns[0]
     strips = [Strip("records to suppress", [{name: points}], percent=True)]
     measure = diagnosis.measure
     title = f"What suppression alone costs, for each {measure}"
-    drawn = {name: "steps"} if len(points) > _FEW else {}
-    return Plot("suppression", title, [""], measure, _ticks(points), strips, [name], drawn)
+    return Plot("suppression", title, [""], measure, _ticks(points), strips, [name], _steps(name, points))
 
 
 def _sets(measure: str, by_size: dict[int, list[int]], after: str) -> Plot:
@@ -88,7 +97,12 @@ def _frontier(measure: str, by_size: dict[int, list[int]], of: str, after: str) 
         Strip("share of sets\nthat are safe", [{of: share}], percent=True),
     ]
     title = f"The safe frontier{after}"
-    return Plot("frontier", title, [""], measure, _ticks(largest), strips, [of], {of: "steps"})
+    return Plot("frontier", title, [""], measure, _ticks(largest), strips, [of], _steps(of, largest))
+
+
+def _steps(name: str, points: Line) -> dict[str, str]:
+    """Draw steps, for a point stands for all k after the one before; a single point is marked."""
+    return {name: "steps"} if len(points) > 1 else {}
 
 
 def _ticks(points: Line) -> dict[float, str]:

@@ -53,9 +53,9 @@ class HierarchyError(UsageError):
 class UnknownName(UsageError):
     """No plug-in, option or column has that name."""
 
-    def __init__(self, name: str, kind: str, available: Iterable[str]) -> None:
-        """Say what was asked for, what is closest and what there is."""
-        names = sorted(available)
+    def __init__(self, name: str, kind: str, available: Iterable[str], *, in_order: bool = False) -> None:
+        """Say what was asked for, what is closest and what there is, sorted unless it has an order."""
+        names = list(available) if in_order else sorted(available)
         close = get_close_matches(name, names, n=1)
         hint = f" Did you mean {close[0]!r}?" if close else ""
         super().__init__(f"Unknown {kind} {name!r}.{hint} Available: {', '.join(names) or 'none'}.")

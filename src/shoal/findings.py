@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import combinations
 from typing import Literal, TypeVar
 
 from shoal.init import Guess
@@ -46,6 +48,7 @@ class Sets:
     found: tuple[SetFinding, ...]  # the best first: the most columns, or the fewest
     counts: int  # sets counted
     complete: bool  # False where it was stopped: there may be more, and safe ones may be larger
+    whole: SetFinding  # all columns together: known even where it was stopped or bounded
 
     @property
     def sets(self) -> tuple[ColumnSet, ...]:
@@ -69,6 +72,30 @@ class SetTable(Mapping[ColumnSet, T]):
 
     def __len__(self) -> int:
         return len(self.table)
+
+
+@dataclass(frozen=True, eq=False)
+class Pruned(Mapping[ColumnSet, T]):
+    """Every set of at most so many columns: what was counted, and one value for all that was not."""
+
+    counted: Mapping[ColumnSet, T] = field(repr=False)
+    columns: ColumnSet
+    size: int
+    other: T
+
+    def __getitem__(self, columns: ColumnSet) -> T:
+        if columns in self.counted:
+            return self.counted[columns]
+        left = iter(self.columns)  # a set holds each of its columns once, in their order
+        if isinstance(columns, tuple) and 0 < len(columns) <= self.size and all(c in left for c in columns):
+            return self.other
+        raise KeyError(columns)
+
+    def __iter__(self) -> Iterator[ColumnSet]:
+        return (s for size in range(1, self.size + 1) for s in combinations(self.columns, size))
+
+    def __len__(self) -> int:
+        return sum(math.comb(len(self.columns), size) for size in range(1, self.size + 1))
 
 
 @dataclass(frozen=True)

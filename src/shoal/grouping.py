@@ -14,6 +14,7 @@ from fractions import Fraction
 from heapq import heappop, heappush
 from itertools import pairwise
 from math import fsum, prod
+from operator import mul
 
 import numpy as np
 
@@ -50,6 +51,9 @@ def _importances(sizes: tuple[float, ...]) -> tuple[float, ...]:
     return (1 / ratios[0], *ratios)
 
 
+_DIGITS = 9  # after the point: scores that differ by less are equal
+_LONGEST = 60  # digits of a share
+
 Score = Callable[[FloatArray, FloatArray], FloatArray]
 SCORES: dict[str, Score] = {
     "weighted-log": lambda sizes, importances: np.log2(sizes) * importances,
@@ -71,37 +75,57 @@ def _parts(grouping: Grouping, score: str) -> list[FloatArray]:
 
 
 def ranked(lattice: Lattice, grouping: Grouping, score: str) -> IntArray:
-    """Return all nodes, by their place in the lattice, the best first."""
-    return np.argsort(-scores(lattice, grouping, score).ravel(), kind="stable")
+    """Return all nodes, by their place in the lattice: the top, then the best, of equals the highest."""
+    found = scores(lattice, grouping, score).ravel()
+    heights = lattice.sums([np.arange(height + 1.0) for height in lattice.heights]).ravel()
+    order = np.lexsort((-heights.astype(np.int32), -found.round(_DIGITS)))
+    top = lattice.size - 1  # which answers wherever anything does
+    return np.concatenate([[top], order[order != top]])
+
+
+_Entry = tuple[float, int, int, float, tuple[int, ...], int]
 
 
 def best_first(lattice: Lattice, grouping: Grouping, score: str) -> Iterator[int]:
-    """Yield nodes, by their place in the lattice, the best first; for a lattice too large to be ranked.
+    """Yield nodes in the order of `ranked`, one by one; for a lattice too large to be ranked.
 
-    Each axis has its levels in the order of their scores. A node but the best has one node before it: that
-    with the last axis that is not at its best one better. So each comes once, after one that is no worse.
+    Each axis has its levels in the order of their scores, of equals the highest first. A node but the best
+    has one node before it: that with the last axis that is not at its best one better. So each comes once,
+    after one that is no worse.
     """
+    top = lattice.size - 1
+    yield top
     parts = _parts(grouping, score)
     sums = [sum((parts[column] for column in axis), np.zeros(1)) for axis in lattice.axes]
-    order = [np.argsort(-levels, kind="stable").tolist() for levels in sums]
+    order = [np.lexsort((-np.arange(len(levels)), -levels)).tolist() for levels in sums]
     steps = [(-levels[places]).tolist() for levels, places in zip(sums, order, strict=True)]
     strides = [prod(lattice.shape[axis + 1 :]) for axis in range(len(order))]
-    waiting = [(fsum(step[0] for step in steps), (0,) * len(order), 0)]
+    members = [len(axis) for axis in lattice.axes]
+
+    def entry(total: float, places: tuple[int, ...], last: int) -> _Entry:
+        levels = [found[at] for found, at in zip(order, places, strict=True)]
+        number = sum(map(mul, levels, strides))
+        return round(total, _DIGITS), -sum(map(mul, levels, members)), number, total, places, last
+
+    waiting = [entry(fsum(step[0] for step in steps), (0,) * len(order), 0)]
     while waiting:
-        total, places, last = heappop(waiting)
-        yield sum(levels[at] * stride for levels, at, stride in zip(order, places, strides, strict=True))
+        *_, number, total, places, last = heappop(waiting)
+        if number != top:
+            yield number
         for axis in range(last, len(order)):
             at = places[axis] + 1
             if at < len(order[axis]):
-                worse = total + steps[axis][at] - steps[axis][at - 1]
-                heappush(waiting, (worse, (*places[:axis], at, *places[axis + 1 :]), axis))
+                worse = total + (steps[axis][at] - steps[axis][at - 1])
+                heappush(waiting, entry(worse, (*places[:axis], at, *places[axis + 1 :]), axis))
 
 
 def share_of(share: float | str) -> Fraction:
     """Read a share of the lattice: 10%, 0.1, or 10 for percent."""
     text = str(share).strip()
     try:
-        number = Fraction(Decimal(text.removesuffix("%")))
+        decimal = Decimal(text.removesuffix("%"))
+        bounded = len(text) <= _LONGEST and decimal.is_finite() and abs(decimal.adjusted()) <= _LONGEST
+        number = Fraction(decimal) if bounded else Fraction(0)  # 1e-300000000 would be a long time coming
     except (ValueError, ArithmeticError):
         number = Fraction(0)
     if "%" in text or not set(".eE") & set(text):

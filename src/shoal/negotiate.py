@@ -13,9 +13,10 @@ from typing import Any, Literal
 
 import numpy as np
 
+from shoal.core.arrays import IntArray
 from shoal.core.contracts import When
 from shoal.errors import UnknownName, UsageError
-from shoal.offer import Offer
+from shoal.offer import MODELS, Offer
 from shoal.policy import limit_in_records
 from shoal.profile import Profile, metric_of
 
@@ -45,6 +46,7 @@ class Negotiation:
     columns: Sequence[Offer] = field(default=())
     partial: bool = False  # the profile holds some nodes only
     besides: tuple[str, ...] = ()  # models of the policy that are not negotiated
+    settled: bool = True  # without an exact answer: none exists, whether or not the profile is partial
 
     def to_dict(self) -> dict[str, Any]:
         """Return the answer as plain values."""
@@ -154,7 +156,7 @@ def _sensitive(profile: Profile, sensitive: str | None) -> str:
 
 
 def _metric(profile: Profile, metric: str | None, limit: int) -> str:
-    name = metric or "non-uniform-entropy"
+    name = metric or _usual_metric(profile, limit)
     if name not in profile.losses:
         raise UnknownName(name, "separable metric", profile.losses)
     if not metric_of(name).separable.given(limit > 0):
@@ -167,7 +169,18 @@ def _metric(profile: Profile, metric: str | None, limit: int) -> str:
     return name
 
 
+def _usual_metric(profile: Profile, limit: int) -> str:
+    """Name the policy's metric where its loss is a sum over columns, else one whose loss always is."""
+    mine = profile.wish.metric
+    if mine in profile.losses and mine and metric_of(mine).separable.given(limit > 0):
+        return mine
+    return "non-uniform-entropy"
+
+
 def _allowed(profile: Profile, max_level: Mapping[str, int] | None) -> dict[str, int]:
+    if max_level is not None and not isinstance(max_level, Mapping):
+        message = f"max_level is levels by column, as {{'age': 2}}, got {type(max_level).__name__}."
+        raise UsageError(message)
     lattice = profile.lattice
     heights = dict(zip(lattice.columns, lattice.heights, strict=True))
     for name, level in (max_level or {}).items():
@@ -209,21 +222,12 @@ class _Answer:
 
     def negotiation(self) -> Negotiation:
         """Return the exact answer, or the suggestions."""
-        from shoal.core.kernels import choose
-
         profile, request = self.profile, self.request
-        exact, less, levels, *columns = choose(
-            profile.levels,
-            self.rank,
-            self.suppressed,
-            profile.merged,
-            profile.numbers,
-            np.array(self.low),
-            np.array(self.high),
-            min(request.limit, profile.records - 1),  # a class remains
-        ).tolist()
+        exact, less, levels, *columns = self.chosen(self.rank)
         if exact >= 0:
             return Negotiation(request, self.offer(exact), partial=self.partial, besides=self.besides)
+        if request.metric and not metric_of(request.metric).separable.given(True):
+            less = self.chosen(profile.heights)[1]  # a loss that is not known once records are suppressed
         return Negotiation(
             request=request,
             exact=None,
@@ -233,18 +237,42 @@ class _Answer:
             columns=self.one_column(columns),
             partial=self.partial,
             besides=self.besides,
+            # Where the greatest node allowed will not do, no other will.
+            settled=profile.place(tuple(self.high)) is not None,
         )
+
+    def chosen(self, rank: IntArray) -> list[int]:
+        """Return the exact answer, then what fewest suppress, other levels and each column; -1 for none."""
+        from shoal.core.kernels import choose
+
+        profile = self.profile
+        found: list[int] = choose(
+            profile.levels,
+            rank,
+            self.suppressed,
+            profile.merged,
+            profile.numbers,
+            np.array(self.low),
+            np.array(self.high),
+            min(self.request.limit, profile.records - 1),  # a class remains
+        ).tolist()
+        return found
 
     @property
     def besides(self) -> tuple[str, ...]:
         """The policy's models that this request leaves out."""
-        wish = self.profile.wish
-        mine = "k-anonymity" if self.request.model == "k" else "distinct-l-diversity"
-        found = [name for name in dict.fromkeys(wish.models) if name != mine]
-        if self.request.sensitive and wish.sensitive is None and mine in wish.models:
-            others = [name for name in self.profile.sensitive if name != self.request.sensitive]
-            found += [f"{mine} of {', '.join(others)}"] if others else []
-        return tuple(found)
+        about = self.request.sensitive
+        mine = MODELS[self.request.model]
+        found = []
+        for name, _, column in self.profile.wish.models:
+            if name != mine:
+                found.append(f"{name} of {column}" if column else name)
+            elif about and column is None:  # of every sensitive column
+                others = [other for other in self.profile.sensitive if other != about]
+                found += [f"{name} of {', '.join(others)}"] if others else []
+            elif about and column != about:
+                found.append(f"{name} of {column}")
+        return tuple(dict.fromkeys(found))
 
     def offer(self, place: int, **changed: Any) -> Offer:
         """Describe a node as an answer."""

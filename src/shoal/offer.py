@@ -15,7 +15,7 @@ from typing import Any
 from shoal.errors import UnknownName, UsageError
 from shoal.policy import Named, Policy, named
 
-_MODELS = {"k": "k-anonymity", "l": "distinct-l-diversity"}
+MODELS = {"k": "k-anonymity", "l": "distinct-l-diversity"}
 _KEYS = ("node", "height", "suppressed", "k", "l", "limit", "sensitive", "loss", "column", "max_level")
 _KINDS = ("suppression", "levels", "privacy", "columns")
 
@@ -68,7 +68,7 @@ def adopted(policy: Policy, node: Chosen) -> tuple[Policy, dict[str, int]]:
         most = columns.get(name, {}).get("max_level")
         if most is not None and level > most:
             columns[name]["max_level"] = level
-    model = next((model for model in _MODELS if model in found), None)
+    model = next((model for model in MODELS if model in found), None)
     models = _strengthened(policy, model, found[model], found.get("sensitive")) if model else None
     return policy.with_(columns=columns, models=models, suppression_limit=found.get("limit")), dict(levels)
 
@@ -150,7 +150,7 @@ def _check_levels(levels: Mapping[str, Any]) -> None:
 
 def _strengthened(policy: Policy, model: str, least: int, sensitive: str | None) -> list[Named]:
     """Return the policy's models with another k, or with another l for one column."""
-    name = _MODELS[model]
+    name = MODELS[model]
     if sensitive is not None and sensitive not in policy.roles.sensitive:
         raise UnknownName(sensitive, "sensitive column", policy.roles.sensitive)
     mine: dict[str, Any] = {model: least}
@@ -167,6 +167,6 @@ def _strengthened(policy: Policy, model: str, least: int, sensitive: str | None)
             about = policy.roles.sensitive if column is None else (column,)
             rest = [other for other in about if sensitive is not None and other != sensitive]
             others += [{name: options | {"column": other}} for other in rest]
-    if sensitive is not None and len(policy.roles.sensitive) > 1:
+    if model == "l" and sensitive is not None:
         mine["column"] = sensitive
     return [*others[:place], {name: mine}, *others[place:]]

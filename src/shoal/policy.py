@@ -222,6 +222,13 @@ class Policy(BaseModel):
             return replace(builder, rows=rows).read(self._folder, name)
         return builder
 
+    @property
+    def files(self) -> dict[str, Path]:
+        """The hierarchy files that the policy names, by column."""
+        named_ = {name: column.hierarchy for name, column in self.columns.items() if column.hierarchy}
+        parsed = {name: builders.parse(name, written) for name, written in named_.items()}
+        return {name: self._folder / rule.csv for name, rule in parsed.items() if isinstance(rule, Csv)}
+
     def with_files(self, files: Mapping[str, list[list[str]]]) -> Policy:
         """Return the policy with the rows of its hierarchy files, so that the files are not needed."""
         policy = self.with_()

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
+from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -236,7 +237,7 @@ def profile(
     share: float | str | None = None,
     seconds: float | None = None,
     score: str = "weighted-log",
-    extend: Profile | None = None,
+    extend: Profile | str | Path | None = None,
     engine: str | Engine = "duckdb",
     memory_limit: str | None = None,
     progress: Progress | None = None,
@@ -244,10 +245,12 @@ def profile(
     """Tabulate the lattice of a table and a policy: all of it, its best share, or what the seconds allow.
 
     The lattice is that of the whole hierarchies; the policy's levels, k or l and limit are the wishes that
-    a request may leave out. `extend` goes on from a profile of the same table. Ctrl-C ends with what is
-    tabulated by then.
+    a request may leave out. `extend` goes on from a profile, or from its file, of the same table. Ctrl-C ends
+    with what is tabulated by then.
     """
     _check(share, seconds, score)
+    if isinstance(extend, str | Path):
+        extend = Profile.load(extend)
     policy = Policy.load(policy)
     tell = progress or _quiet
     key = extend.key if extend else secrets.token_hex(32)
@@ -313,7 +316,7 @@ def tabulated(
         combinations=len(counts),
         numbers=numbers,
         tables=tables,
-        losses={name: metric_of(name).table(problem) for name in separable_metrics()},
+        losses={name: metric_of(name).table(problem) for name in _losses_kept(wish)},
         grouping=grouping,
         wish=wish,
         key=told[0],
@@ -375,14 +378,22 @@ def separable_metrics() -> Iterator[str]:
             yield name
 
 
+def _losses_kept(wish: Wish) -> list[str]:
+    """Name the separable metrics, and the policy's with its options where it is one."""
+    found = list(separable_metrics())
+    mine = wish.metric or found[0]
+    return list(dict.fromkeys([*found, mine] if mine.partition(":")[0] in found else found))
+
+
 def metric_of(name: str) -> Metric:
-    """Return a separable metric as it is without options."""
-    return METRICS.create(name)
+    """Return a metric, by its name and its options, if any: coverage:aggregate=geometric."""
+    plain, _, options = name.partition(":")
+    return METRICS.create(plain, dict(pair.split("=", 1) for pair in options.split(",") if pair))
 
 
 def _check(share: float | str | None, seconds: float | None, score: str) -> None:
-    if seconds is not None and not seconds > 0:
-        message = f"seconds must be above 0, got {seconds}."
+    if seconds is not None and (not isinstance(seconds, Real) or not seconds > 0):
+        message = f"seconds must be a number above 0, got {seconds!r}."
         raise UsageError(message)
     if share is not None:
         share_of(share)

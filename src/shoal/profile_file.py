@@ -27,7 +27,7 @@ from shoal.profile_source import Wish
 from shoal.publish import cannot, check_place
 
 _MAGIC = b"shoal-profile "
-_FORMAT = 1
+_FORMAT = 2
 _ALIGN = 64
 _KINDS = ("uint16", "uint32", "uint64", "int64")
 
@@ -56,17 +56,29 @@ def save(profile: Profile, path: Path, *, force: bool = False) -> Path:
     return path
 
 
-def check_target(path: Path, *, force: bool, table: Any = None) -> None:
-    """Refuse a file that a profile cannot or must not be written to."""
+def check_target(path: Path, *, force: bool, inputs: Mapping[Path, str] | None = None) -> None:
+    """Refuse a file that a profile cannot or must not be written to; inputs are told by what they are."""
     check_place(path)
     if not path.exists():
         return
-    if isinstance(table, str | Path) and Path(table).exists() and path.samefile(table):
-        message = f"{str(path)!r} is the input and would be replaced. Name another output."
-        raise OutputError(message)
+    for known, what in (inputs or {}).items():
+        if known.exists() and path.samefile(known):
+            message = f"{str(path)!r} is {what} and would be replaced. Name another output."
+            raise OutputError(message)
     if not force:
         message = f"{str(path)!r} exists. Use --force to replace it, or --extend to go on from it."
         raise OutputError(message)
+    if not _begins_as_profile(path):
+        message = f"{str(path)!r} is no profile, and --force replaces nothing else. Name another output."
+        raise OutputError(message)
+
+
+def _begins_as_profile(path: Path) -> bool:
+    try:
+        with open(path, "rb") as file:
+            return file.read(len(_MAGIC)) == _MAGIC
+    except OSError as error:
+        raise cannot(path, error) from None
 
 
 def _packed(arrays: list[tuple[str, IntArray]]) -> tuple[bytes, dict[str, Any]]:
@@ -127,7 +139,7 @@ def load(path: Path) -> Profile:
         if begin < 0 or int(checksum, 16) != zlib.crc32(body, zlib.crc32(text)):
             raise ValueError
         return _profile(json.loads(text), body)
-    except (ValueError, KeyError, TypeError, IndexError):
+    except (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError):
         raise _damaged(path) from None
 
 
@@ -154,7 +166,7 @@ def _profile(header: Mapping[str, Any], body: memoryview) -> Profile:
         tables=tables,
         losses={n: tuple(np.array(part) for part in parts) for n, parts in header["losses"].items()},
         grouping=Grouping(*found),
-        wish=Wish(**header["wish"] | {"models": tuple(header["wish"]["models"])}),
+        wish=Wish(**header["wish"] | {"models": tuple(map(tuple, header["wish"]["models"]))}),
         key=header["key"],
         fingerprint=header["fingerprint"],
     )

@@ -19,6 +19,8 @@ from shoal.policy import Policy, named
 from shoal.problem import counted, problem_of
 from shoal.recipe import fingerprint
 
+Asked = tuple[str, int | None, str | None]  # a model, its k or l, and the column that it is about
+
 
 @dataclass(frozen=True)
 class Wish:
@@ -30,7 +32,8 @@ class Wish:
     max_level: Mapping[str, int]
     min_level: Mapping[str, int]
     sensitive: str | None = None  # the column that l is about, where the policy says
-    models: tuple[str, ...] = ()  # all that the policy names
+    models: tuple[Asked, ...] = ()  # all that the policy names
+    metric: str | None = None  # the policy's, with its options, as coverage:aggregate=geometric
 
 
 def wish_of(policy: Policy, problem: Problem) -> Wish:
@@ -45,9 +48,19 @@ def wish_of(policy: Policy, problem: Problem) -> Wish:
         limit=problem.limit,
         max_level=policy.limits("max_level"),
         min_level=policy.limits("min_level"),
-        sensitive=column if not ks else None,
-        models=tuple(named(model)[0] for model in policy.models),
+        sensitive=column,
+        models=tuple(_asked(*named(model)) for model in policy.models),
+        metric=_written(*named(policy.metric)),
     )
+
+
+def _asked(name: str, options: Mapping[str, Any]) -> Asked:
+    return name, options.get("k", options.get("l")), options.get("column")
+
+
+def _written(name: str, options: Mapping[str, Any]) -> str:
+    told = ",".join(f"{option}={value}" for option, value in options.items())
+    return f"{name}:{told}" if told else name
 
 
 def source(

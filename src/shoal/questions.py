@@ -6,8 +6,9 @@ A question says which wishes it needs and which it takes; 5 to 8 are 1 to 4 afte
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 from shoal.errors import UnknownName, UsageError
@@ -27,28 +28,59 @@ class Question:
     method: str
     needs: tuple[str, ...] = ()
     takes: tuple[str, ...] = ()
+    turned: str = ""  # the text with at_most
 
 
 _LIMIT = ("suppression_limit",)
 QUESTIONS = {
     "overview": Question("How exposed is the table as it is?", "overview", (), ("k", *_LIMIT, "seconds")),
-    "1": Question("Is it k-anonymous?", "is_anonymous", ("k",), ("columns", *_LIMIT, "at_most")),
+    "1": Question(
+        "Is it k-anonymous?",
+        "is_anonymous",
+        ("k",),
+        ("columns", *_LIMIT, "at_most"),
+        turned="Is k at most this?",
+    ),
     "2": Question("For which k?", "anonymity", (), ("columns", *_LIMIT)),
-    "3": Question("For which largest sets?", "largest_sets", ("k",), (*_LIMIT, "at_most", "seconds")),
+    "3": Question(
+        "For which largest sets?",
+        "largest_sets",
+        ("k",),
+        (*_LIMIT, "at_most", "seconds"),
+        turned="Which smallest sets have k at most this?",
+    ),
     "4": Question("Which k has every set?", "anonymity_of_sets", (), (*_LIMIT, "max_size", "seconds")),
     "5": Question(
-        "Is it k-anonymous after suppression?", "is_anonymous", ("k", *_LIMIT), ("columns", "at_most")
+        "Is it k-anonymous after suppression?",
+        "is_anonymous",
+        ("k", *_LIMIT),
+        ("columns", "at_most"),
+        turned="Is k at most this after suppression?",
     ),
     "6": Question("For which k after suppression?", "anonymity", _LIMIT, ("columns",)),
     "7": Question(
-        "For which largest sets after suppression?", "largest_sets", ("k", *_LIMIT), ("at_most", "seconds")
+        "For which largest sets after suppression?",
+        "largest_sets",
+        ("k", *_LIMIT),
+        ("at_most", "seconds"),
+        turned="Which smallest sets have k at most this after suppression?",
     ),
     "8": Question(
         "Which k has every set after suppression?", "anonymity_of_sets", _LIMIT, ("max_size", "seconds")
     ),
-    "9": Question("Which suppression makes it so?", "suppression", ("k",), ("columns", "at_most")),
+    "9": Question(
+        "Which suppression makes it k-anonymous?",
+        "suppression",
+        ("k",),
+        ("columns", "at_most"),
+        turned="Which suppression leaves k at most this?",
+    ),
     "10": Question(
-        "Which suppression for every set?", "suppression_of_sets", ("k",), ("max_size", "at_most", "seconds")
+        "Which suppression for every set?",
+        "suppression_of_sets",
+        ("k",),
+        ("max_size", "at_most", "seconds"),
+        turned="Which suppression leaves k at most this, for every set?",
     ),
     "11": Question("Which suppression for every k?", "suppression_by_k", (), ("columns", "most")),
     "12": Question(
@@ -62,6 +94,7 @@ QUESTIONS = {
         "unsafe_sets",
         ("k",),
         (*_LIMIT, "max_size", "at_most", "seconds"),
+        turned="Which smallest sets, known from outside, have k at most this?",
     ),
     "rows": Question("How many records would have to go?", "rows_to_suppress", ("k",), ("columns",)),
     "suggest": Question("What does each column look like?", "suggest"),
@@ -95,6 +128,10 @@ def ask(diagnosis: Diagnosis, question: int | str, **wishes: Any) -> Answer:
     """Ask a question by its number or name; a wish that is None is not given."""
     given = check_wishes(question, wishes)
     asked = QUESTIONS[str(question)]
+    if "columns" in given:
+        given["columns"] = check_names(given["columns"], diagnosis.columns)
+    if "most" in given:
+        given["most"] = min(given["most"], diagnosis.records)
     found = getattr(diagnosis, asked.method)(**given)
     measure = diagnosis.measure
     told = {measure if name == "k" else name: wish for name, wish in given.items()}
@@ -102,13 +139,13 @@ def ask(diagnosis: Diagnosis, question: int | str, **wishes: Any) -> Answer:
         told["limit"] = limit_in_records(given["suppression_limit"], diagnosis.records)
     return Answer(
         question=int(question) if str(question).isdecimal() else question,
-        text=_worded(asked.text, measure),
+        text=_worded(asked.turned if "at_most" in given else asked.text, measure),
         answer=_plain(found, measure, every=asked.method == "unsafe_sets"),
         counts=getattr(found, "counts", 1),
         complete=getattr(found, "complete", True),
         measure=measure,
         records=diagnosis.records,
-        columns=list(given.get("columns", diagnosis.columns)),
+        columns=given.get("columns", list(diagnosis.columns)),
         sensitive=diagnosis.sensitive,
         wishes=told,
         details=_details(diagnosis, found, given),
@@ -121,7 +158,7 @@ def check_wishes(
     """Return the wishes that are given, where the question needs and takes them and they mean something."""
     asked = QUESTIONS.get(str(question))
     if asked is None:
-        raise UnknownName(str(question), "question", QUESTIONS)
+        raise UnknownName(str(question), "question", QUESTIONS, in_order=True)
     taken = (*asked.needs, *asked.takes)
     given = {name: wish for name, wish in wishes.items() if wish is not None and wish is not False}
     given = {name: wish for name, wish in given.items() if name in taken or name not in ignored}
@@ -129,25 +166,44 @@ def check_wishes(
         if name not in given:
             message = f"Question {question} needs {_spelt(name)}."
             raise UsageError(message)
-    for name, wish in given.items():
+    for name in given:
         if name not in taken:
             message = f"Question {question} does not take {_spelt(name)}. Leave it out."
             raise UsageError(message)
-        if name in ("k", "max_size", "most"):
-            check_whole(name, wish)
+    given |= {name: check_whole(name, given[name]) for name in ("k", "max_size", "most") if name in given}
     if "suppression_limit" in given and isinstance(given["suppression_limit"], str):
         limit_in_records(given["suppression_limit"], 1)
     return given
 
 
-def check_whole(name: str, number: object) -> None:
-    """Refuse what is not a whole number from 1 on."""
-    if isinstance(number, bool) or not isinstance(number, int):
+def check_names(columns: Iterable[str], available: Sequence[str]) -> list[str]:
+    """Take names of columns, each once; a single text is one name."""
+    if not isinstance(columns, Iterable):
+        message = f"columns must be names, such as ['age', 'sex'], got {columns!r}."
+        raise UsageError(message)
+    chosen = [columns] if isinstance(columns, str) else list(columns)
+    if not chosen:
+        message = "No columns are named. Name at least one."
+        raise UsageError(message)
+    for name in chosen:
+        if name not in available:
+            raise UnknownName(str(name), "column", available)
+    repeated = next((name for name in chosen if chosen.count(name) > 1), None)
+    if repeated is not None:
+        message = f"Column {repeated!r} is named twice. Name each column once."
+        raise UsageError(message)
+    return chosen
+
+
+def check_whole(name: str, number: object) -> int:
+    """Take a whole number from 1 on, NumPy's too."""
+    if isinstance(number, bool) or not isinstance(number, Integral):
         message = f"{name} must be a whole number, got {number!r}."
         raise UsageError(message)
     if number < 1:
         message = f"{name} must be at least 1, got {number}."
         raise UsageError(message)
+    return int(number)
 
 
 def _worded(text: str, measure: str) -> str:
@@ -210,9 +266,9 @@ def _column(guess: Guess) -> dict[str, Any]:
 
 def _details(diagnosis: Diagnosis, found: Any, given: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(found, Sets):
-        return {found.kind: _listed(found, diagnosis.measure)}
+        return {found.kind: _listed(found, diagnosis.measure), "whole": found.whole.k}
     if isinstance(found, Overview):
-        return {diagnosis.measure: found.k}
+        return {diagnosis.measure: found.k, "whole": found.reached}
     if isinstance(found, bool):
         reached = diagnosis.anonymity(given.get("columns"), given.get("suppression_limit", 0))
         gone = diagnosis.rows_to_suppress(given["k"], given.get("columns"))

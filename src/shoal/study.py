@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from numbers import Integral
 from statistics import fmean
 from typing import Any
 
@@ -144,7 +145,7 @@ def _kept_columns(profile: Profile) -> IntArray:
 
 def _strengths(profile: Profile, asked: Request, wanted: Sequence[int] | None) -> list[int]:
     for least in wanted or ():
-        if least < 1:
+        if isinstance(least, bool) or not isinstance(least, Integral) or least < 1:
             message = f"{asked.model} must be a whole number of at least 1, got {least!r}."
             raise UsageError(message)
     most = int(profile.table(asked.sensitive).values.max())  # beyond it no class is left anywhere

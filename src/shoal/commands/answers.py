@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
+from heapq import nsmallest
 from typing import Any
 
 from shoal.display import console, escaped, show_pairs
@@ -45,19 +48,45 @@ def _sets(told: Mapping[str, Any]) -> None:
     found = told[kind]
     asked = f"{measure} is {_bound(told, kind)}{_after(told)}"
     if not found:
-        _say(f"There is no set of columns whose {asked}.")
+        _say(_none(told, asked))
     else:
         size = len(found[0]["columns"])
         which = "the largest" if kind == "maximal" else "the smallest"
         best = sum(len(one["columns"]) == size for one in found)
-        title = f"Sets whose {asked}: {len(found):,} {kind}; {best:,} of {which} size, {_columns(size)}"
+        number = f"{len(found):,} {kind}{_bounded(told)}{_so_far(told)}"
+        title = f"Sets whose {asked}: {number}; {best:,} of {which} size, {_columns(size)}"
         rows = [(len(s["columns"]), _names(s["columns"]), s[measure], s["suppressed"]) for s in found]
         if kind == "minimal":
             rows.sort(key=lambda row: (row[0], -int(row[3])))
         short = told[measure] + (1 if told.get("at_most") else 0)
         _table(title, ("columns", "set", measure, f"records below {short}"), rows, {1})
-    every = 2 ** len(told["columns"]) - 1
-    _say(f"{told['counts']:,} of {every:,} sets were counted.")
+    columns = len(told["columns"])
+    most = min(told.get("max_size", columns), columns)
+    every = sum(math.comb(columns, size) for size in range(1, most + 1))
+    _say(f"{told['counts']:,} of {every:,} sets{_bounded(told)} were counted.")
+
+
+def _none(told: Mapping[str, Any], asked: str) -> str:
+    """Say that no set was found; where not all were looked at, no more than that."""
+    measure, whole = told["measure"], told["whole"]
+    safe = whole >= told[measure] + (1 if told.get("at_most") else 0)
+    if safe or (told["complete"] and not _bounded(told)):
+        return f"There is no set of columns whose {asked}."
+    if told["complete"]:
+        none = f"None among sets{_bounded(told)} whose {asked}."
+    else:
+        none = f"None found so far whose {asked}{f', among sets{_bounded(told)}' if _bounded(told) else ''}."
+    return f"{none} All columns together are unsafe: their {measure} is {whole:,}{_after(told)}."
+
+
+def _bounded(told: Mapping[str, Any]) -> str:
+    """Say how many columns the sets may have, where not all may."""
+    size = told.get("max_size")
+    return f" of at most {_columns(size)}" if size and size < len(told["columns"]) else ""
+
+
+def _so_far(told: Mapping[str, Any]) -> str:
+    return "" if told["complete"] else " found so far"
 
 
 def _bound(told: Mapping[str, Any], kind: str) -> str:
@@ -69,11 +98,12 @@ def _bound(told: Mapping[str, Any], kind: str) -> str:
 
 def _anonymity_of_sets(told: Mapping[str, Any]) -> None:
     measure = told["measure"]
-    found = sorted(told["answer"], key=lambda one: (one[measure], len(one["columns"])))
+    found = nsmallest(_ROWS, told["answer"], key=lambda one: (one[measure], len(one["columns"])))
     rows = [(len(s["columns"]), _names(s["columns"]), s[measure]) for s in found]
     title = f"{measure} of {_of_sets(told)}{_after(told)}, the smallest first"
-    _table(title, ("columns", "set", measure), rows, {1})
-    others = f"; the others contain one whose {measure} is 1" if told["counts"] < len(found) else ""
+    _table(title, ("columns", "set", measure), rows, {1}, of=len(told["answer"]))
+    pruned = told["counts"] < len(told["answer"])
+    others = f"; the others contain one whose {measure} is 1" if pruned else ""
     _say(f"{told['counts']:,} sets were counted{others}.")
 
 
@@ -89,7 +119,8 @@ def _suppression(told: Mapping[str, Any]) -> None:
         return
     rows = {"columns": columns, "suppressed": _share(found["suppressed"], told["records"])}
     rows["remaining"] = f"{found['remaining']:,}"
-    rows["limit"] = f"{found['share']:g}, as a share"
+    # All digits, so that it reads back as these records.
+    rows["limit"] = f"{Decimal(repr(found['share'])):f}, as a share"
     if not found["remaining"]:
         rows |= {"limit": f"none would do: no class reaches {measure} {k}"}
     show_pairs(rows)
@@ -97,14 +128,14 @@ def _suppression(told: Mapping[str, Any]) -> None:
 
 def _suppression_of_sets(told: Mapping[str, Any]) -> None:
     k, records = f"{told['measure']} {told[told['measure']]}", told["records"]
-    found = sorted(told["answer"], key=lambda one: (-(one["suppressed"] or 0), len(one["columns"])))
+    found = nsmallest(_ROWS, told["answer"], key=lambda one: (-(one["suppressed"] or 0), len(one["columns"])))
     rows = [
         (len(s["columns"]), _names(s["columns"]), s["suppressed"], _percent(s["suppressed"], records))
         for s in found
     ]
     what = "may be suppressed with at most" if told.get("at_most") else "to suppress for"
     title = f"Records {what} {k}: {_of_sets(told)}, the most first"
-    _table(title, ("columns", "set", "records", "share"), rows, {1})
+    _table(title, ("columns", "set", "records", "share"), rows, {1}, of=len(told["answer"]))
 
 
 def _suppression_by_k(told: Mapping[str, Any]) -> None:
@@ -113,18 +144,21 @@ def _suppression_by_k(told: Mapping[str, Any]) -> None:
         (s[measure], s["suppressed"], _percent(s["suppressed"], records), s["remaining"])
         for s in told["answer"]
     ]
+    # Without a most, a row is the largest k at its cost.
+    heading = measure if "most" in told else f"{measure} up to"
     title = f"Records to suppress for each {measure}: {', '.join(told['columns'])}"
-    _table(title, (measure, "suppressed", "share", "remaining"), rows, set())
+    _table(title, (heading, "suppressed", "share", "remaining"), rows, set())
 
 
 def _suppression_of_sets_by_k(told: Mapping[str, Any]) -> None:
     most = told["most"]
     inside = [k for k in _KS if k < most]
     ks = [*inside[:: -(-len(inside) // _MOST_KS) or 1], most]
-    found = sorted(told["answer"], key=lambda one: (-one["suppressed"][-1], len(one["columns"])))
+    found = nsmallest(_ROWS, told["answer"], key=lambda one: (-one["suppressed"][-1], len(one["columns"])))
     rows = [(len(s["columns"]), _names(s["columns"]), *[s["suppressed"][k - 1] for k in ks]) for s in found]
     title = f"Records to suppress for some {told['measure']}: {_of_sets(told)}, the most first"
-    _table(title, ("columns", "set", *[f"{told['measure']}={k}" for k in ks]), rows, {1})
+    headings = ("columns", "set", *[f"{told['measure']}={k}" for k in ks])
+    _table(title, headings, rows, {1}, of=len(told["answer"]))
 
 
 def _rows(told: Mapping[str, Any]) -> None:
@@ -158,10 +192,13 @@ def _overview(told: Mapping[str, Any]) -> None:
             (len(s["columns"]), _names(s["columns"]), s[measure], _share(s["suppressed"], records))
             for s in sorted(found["minimal"], key=lambda s: (len(s["columns"]), -s["suppressed"]))
         ]
-        title = f"The {len(rows):,} smallest sets that, known from outside, break {measure} {k}"
+        sets = f"{len(rows):,} smallest sets{_so_far(told)}"
+        title = f"The {sets} that, known from outside, break {measure} {k}"
         _table(title, ("columns", "set", measure, f"records below {k}"), rows, {1}, most=8)
-    else:
+    elif told["complete"]:
         _say(f"No set of columns breaks {measure} {k}.")
+    else:
+        _say(f"None found so far that breaks {measure} {k}; all columns together do.")
     _say("Next: --question suggest for a first policy, --question 3 for the largest safe sets,")
     _say("      --question 11 for what suppression would cost; docs: diagnose.")
 
@@ -184,9 +221,15 @@ def _columns_table(columns: Sequence[Mapping[str, Any]], most: int) -> None:
 
 
 def _table(
-    title: str, headings: Sequence[str], rows: Sequence[Row], left: set[int], most: int = _ROWS
+    title: str,
+    headings: Sequence[str],
+    rows: Sequence[Row],
+    left: set[int],
+    most: int = _ROWS,
+    of: int | None = None,
 ) -> None:
-    """Show the first rows, and say how many more there are."""
+    """Show the first rows, and say how many more there are of all, where these are not all."""
+    number = len(rows) if of is None else of
     from rich import box
     from rich.table import Table
 
@@ -198,8 +241,8 @@ def _table(
         table.add_row(*[escaped(_cell(cell)) for cell in row])
     _say(title)
     console().print(table)
-    if len(rows) > most:
-        _say(f"and {len(rows) - most:,} more; --json has all.")
+    if number > most:
+        _say(f"and {number - most:,} more; --json has all.")
 
 
 def _cell(value: object) -> str:
@@ -215,8 +258,7 @@ def _columns(number: int) -> str:
 
 
 def _of_sets(told: Mapping[str, Any]) -> str:
-    size = told.get("max_size")
-    return f"{len(told['answer']):,} sets" + (f" of at most {_columns(size)}" if size else "")
+    return f"{len(told['answer']):,} sets{_bounded(told)}"
 
 
 def _small(told: Mapping[str, Any], k: int) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import time
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,7 +14,7 @@ import typer
 from shoal.commands.answers import show_answer
 from shoal.commands.messages import progress_bar, reporting
 from shoal.commands.options import AsJson, Data, EngineName, Force, Limit, MemoryLimit, Reveal, read_limit
-from shoal.display import print_json, show_pairs
+from shoal.display import console, print_json, show_pairs
 from shoal.errors import UsageError
 
 _GLANCE = 10.0  # seconds that the overview may look for unsafe sets
@@ -68,9 +70,13 @@ def diagnose(
             check_rows_file(rows, force=force, table=data)
         if plots:
             prepare(plots)
-        chosen = read_names(columns)
         found = count(
-            data, chosen, sensitive=sensitive, engine=engine, memory_limit=memory_limit, progress=progress
+            data,
+            partial(read_names, columns) if columns else None,
+            sensitive=sensitive,
+            engine=engine,
+            memory_limit=memory_limit,
+            progress=progress,
         )
         if question == "overview":
             asked.setdefault("seconds", _GLANCE)
@@ -81,10 +87,15 @@ def diagnose(
             found.write_rows(rows, asked["k"], force=force)
             where["rows"] = str(rows)
         if plots:
-            drawn = save(diagnosis_plots(found, limit or 0, max_size, seconds), plots)
-            where["plots"] = f"{plots} ({len(drawn)} files)"
+            drawn, missing = diagnosis_plots(found, limit or 0, max_size, seconds)
+            where["plots"] = f"{plots} ({len(save(drawn, plots))} files)"
+            if missing:
+                console(stderr=True).print(f"Plots: {missing}.", markup=False, highlight=False)
     if as_json:
-        print_json({**answer.to_dict(), **({"rows": where["rows"]} if rows else {})})
+        told = answer.to_dict()
+        if seconds is None:
+            told.pop("seconds", None)  # nobody gave the overview's
+        print_json({**told, **({"rows": where["rows"]} if rows else {})})
     else:
         show_answer(answer)
         if where:
@@ -93,11 +104,29 @@ def diagnose(
         raise typer.Exit(130)
 
 
-def read_names(texts: list[str] | None) -> list[str] | None:
-    """Read names of columns from lists such as 'age,sex'; one with a comma is quoted."""
-    if texts is None:
-        return None
-    return [name.strip() for row in csv.reader(texts, skipinitialspace=True) for name in row if name.strip()]
+def read_names(texts: Sequence[str], available: Sequence[str]) -> list[str]:
+    """Read names of columns: each text is one, or a list such as 'age,sex', where one with a comma is quoted.
+
+    >>> read_names(["age, sex", "a,b", '"a,b"'], ["age", "sex", "a,b"])
+    ['age', 'sex', 'a,b', 'a,b']
+    """
+    found: list[str] = []
+    for text in texts:
+        if text in available:
+            found.append(text)
+            continue
+        try:
+            rows = list(csv.reader([text], skipinitialspace=True, strict=True))
+        except csv.Error as error:
+            message = (
+                f"--columns {text!r} cannot be read: {error}. "
+                "Write names as age,sex; quote one that holds a comma."
+            )
+            raise UsageError(message) from None
+        # A quoted name may begin or end with spaces.
+        names = [name if name in available else name.strip() for row in rows for name in row]
+        found += [name for name in names if name]
+    return found
 
 
 def _check_rows(question: str, rows: Path | None) -> None:

@@ -26,9 +26,11 @@ def show_negotiation(found: Any, profile: Any, data: str, policy: str, *, talkin
         rows |= {"answer": _levels(exact.node), "height": str(exact.height)}
         rows |= {"loss": f"{exact.loss:,.10g}"} if exact.loss is not None else {}
         rows["suppressed"] = _share(exact.suppressed, records)
-        rows["next"] = command_line(exact, profile, data, policy)
+        rows["next"] = command_line(exact, data, policy)
     else:
-        rows["answer"] = "none within these wishes"
+        rows["answer"] = (
+            "none within these wishes" if found.settled else "none among the nodes held; one may exist"
+        )
     show_pairs(rows)
     if not exact:
         _suggestions(found, profile)
@@ -36,7 +38,7 @@ def show_negotiation(found: Any, profile: Any, data: str, policy: str, *, talkin
         if listed:
             say("take 1, or another number, adopts one." if talking else "To use one:")
         for number, (_, offer) in enumerate(() if talking else listed, 1):
-            say(f"{number}  {command_line(offer, profile, data, policy)}")
+            say(f"{number}  {command_line(offer, data, policy)}")
     for note in _notes(found, profile):
         say(note)
 
@@ -89,18 +91,12 @@ def raised_levels(request: Any, offer: Any) -> dict[str, int]:
     return {name: level for name, level in offer.node.items() if level > request.max_level[name]}
 
 
-def command_line(offer: Any, profile: Any, data: str, policy: str) -> str:
+def command_line(offer: Any, data: str, policy: str) -> str:
     """Write the command that releases a table at an offer's node."""
-    wish = profile.wish
-    # Where the policy says the rest, levels will do.
-    same = (offer.model, offer.least, offer.limit) == (wish.model, wish.least, wish.limit)
-    allowed = all(level <= wish.max_level.get(name, level) for name, level in offer.node.items())
-    if same and allowed and not any("," in name for name in offer.node):
-        node = ",".join(f"{name}={level}" for name, level in offer.node.items())
-    else:
-        told = offer.to_dict()
-        kept = ("node", offer.model, "sensitive", "limit")
-        node = json.dumps({name: told[name] for name in kept if name in told}, ensure_ascii=False)
+    # Levels alone would leave the rest to the policy's file, which may ask for less than the profile's wish.
+    told = offer.to_dict()
+    kept = ("node", offer.model, "limit", "sensitive")
+    node = json.dumps({name: told[name] for name in kept if name in told}, ensure_ascii=False)
     call = ["shoal", "anonymize", data, "--policy", policy, "--output", "OUT", "--node", node]
     return shlex.join(call)
 
@@ -126,13 +122,14 @@ def _briefly(offer: Any) -> str:
 def _notes(found: Any, profile: Any) -> Iterator[str]:
     if found.partial:
         held = f"{len(profile.numbers):,} of {profile.lattice.size:,} nodes"
-        yield f"The profile holds {held}: another node may do better."
-    if found.partial and not found.exact and profile.problem is None:
+        better = ": another node may do better" if found.exact or not found.settled else ""
+        yield f"The profile holds {held}{better}."
+    if not found.settled and not found.exact and profile.problem is None:
         yield "--runtime with --data and --policy counts the greatest node allowed."
     if found.besides:
         yield (
             f"The policy also asks for {', '.join(found.besides)}, which this leaves out; anonymize honours "
-            "it and may suppress more."
+            "what its policy names and may suppress more."
         )
 
 

@@ -65,7 +65,9 @@ def profile(
         if extend and not output.exists():
             message = f"There is no profile {str(output)!r} to extend. Leave out --extend to make one."
             raise UsageError(message)
-        check_target(output, force=force or extend, table=data)
+        wanted = read_policy(policy, model, suppression_limit, None, None)
+        files = {path: f"the hierarchy of {name!r}" for name, path in wanted.files.items()}
+        check_target(output, force=force or extend, inputs={data: "the input", policy: "the policy", **files})
         if plots:
             prepare(plots)
         begun = Profile.load(output) if extend else None
@@ -73,7 +75,7 @@ def profile(
             with interruptible(), progress_bar() as bar:
                 found = run(
                     data,
-                    read_policy(policy, model, suppression_limit, None, None),
+                    wanted,
                     share=share,
                     seconds=seconds,
                     score=score,

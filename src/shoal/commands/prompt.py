@@ -49,6 +49,7 @@ class Prompt:
         self.read = read
         self.wishes = dict(wishes)
         self.before: list[dict[str, Any]] = []
+        self.answer: Any = None  # none before the request is complete
         self.commands: dict[str, Callable[[str], None]] = {
             "k": lambda text: self.ask(k=_number(text), l=None, sensitive=None),
             "l": self.diversity,
@@ -90,8 +91,21 @@ class Prompt:
         )
         say(f"{held}. Levels: {tops}.")
         say("Change one wish at a time; help lists the commands.")
-        self.answer = self.profile.negotiate(**self.wishes)
+        try:
+            self.answer = self.profile.negotiate(**self.wishes)
+        except UsageError as error:
+            if not self._undecided():
+                raise
+            report(error)
+            say(f"As: l {self.profile.wish.least} {self.profile.sensitive[0]}.")
+            return
         self.show()
+
+    def _undecided(self) -> bool:
+        """Tell whether the policy asks for l and does not say of which column."""
+        wish, several = self.profile.wish, len(self.profile.sensitive) > 1
+        told = wish.sensitive or self.wishes.get("sensitive")
+        return wish.model == "l" and several and not told
 
     def obey(self, line: str, word: str, rest: str) -> None:
         """Do what a line says."""
@@ -117,19 +131,24 @@ class Prompt:
         self._move(wishes, answer)
 
     def _move(self, wishes: dict[str, Any], answer: Any) -> None:
-        told = changes(self.answer, answer)
+        told = changes(self.answer, answer) if self.answer else ""
         self.wishes, self.answer = wishes, answer
         self.show()
-        say(told)
+        if told:
+            say(told)
 
     def show(self) -> None:
         """Show the request with its answer or suggestions."""
-        show_negotiation(self.answer, self.profile, *self.where, talking=True)
+        show_negotiation(self._answered(), self.profile, *self.where, talking=True)
+
+    def _answered(self) -> Any:
+        return self.answer or self.profile.negotiate(**self.wishes)  # which says what is missing
 
     def diversity(self, text: str) -> None:
         """Ask for an l, of a column where there are several."""
         number, _, column = text.partition(" ")
-        self.ask(k=None, l=_number(number), sensitive=column.strip() or None)
+        in_use = self.answer.request.sensitive if self.answer else None
+        self.ask(k=None, l=_number(number), sensitive=column.strip() or in_use)
 
     def level(self, text: str) -> None:
         """Allow a column, and those that move with it, some level at most."""
@@ -138,7 +157,7 @@ class Prompt:
         self.ask(max_level=self._max_level() | dict.fromkeys(self._together(name), _number(level)))
 
     def _max_level(self) -> dict[str, Any]:
-        return dict(self.answer.request.max_level)
+        return dict(self._answered().request.max_level)
 
     def _together(self, name: str) -> list[str]:
         lattice = self.profile.lattice
@@ -155,7 +174,7 @@ class Prompt:
 
     def take(self, text: str) -> None:
         """Adopt a suggestion."""
-        listed = offers(self.answer)
+        listed = offers(self._answered())
         if not listed:
             message = "There is no suggestion to take."
             raise UsageError(message)
@@ -165,19 +184,32 @@ class Prompt:
             raise UnknownName(text, "suggestion", by_name)
         kind, offer = by_name[text]
         if kind == "suppression":
-            self.ask(suppression_limit=offer.limit)
+            by_height = self._loss_unknown(offer)
+            self.ask(suppression_limit=offer.limit, **by_height)
+            if by_height:
+                say("Now prefers height: this loss is not known where records are suppressed.")
         elif kind == "privacy":
             self.ask(**{offer.model: offer.least})
         else:
             self.ask(max_level=self._max_level() | raised_levels(self.answer.request, offer))
+
+    def _loss_unknown(self, offer: Any) -> dict[str, Any]:
+        """Return what a suggestion must change where the loss preferred needs a limit of 0."""
+        from shoal.profile import metric_of
+
+        metric = self.answer.request.metric
+        known = not metric or metric_of(metric).separable.given(offer.limit > 0)
+        return {} if known else {"prefer": "height", "metric": None}
 
     def undo(self, _: str) -> None:
         """Go back to the request before."""
         if not self.before:
             message = "There is nothing to undo."
             raise UsageError(message)
-        wishes = self.before.pop()
-        self._move(wishes, self.profile.negotiate(**wishes))
+        wishes = self.before[-1]
+        answer = self.profile.negotiate(**wishes)  # raises before anything is changed
+        self.before.pop()
+        self._move(wishes, answer)
 
     def write(self, text: str) -> None:
         """Write the present answer to a new file."""
@@ -185,7 +217,7 @@ class Prompt:
             message = "json takes the file to write, as: json answer.json."
             raise UsageError(message)
         path = Path(text).expanduser()
-        told = json.dumps(self.answer.to_dict(), ensure_ascii=False, indent=2) + "\n"
+        told = json.dumps(self._answered().to_dict(), ensure_ascii=False, indent=2) + "\n"
         try:
             with open(
                 os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8"

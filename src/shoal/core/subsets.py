@@ -120,6 +120,7 @@ class Limits:
 class Search(Generic[T]):
     """What a search through sets found, even where it was stopped."""
 
+    whole: T  # of all columns together
     safe: dict[Columns, T] = field(default_factory=dict)
     unsafe: dict[Columns, T] = field(default_factory=dict)  # minimal: every subset is safe
     counts: int = 0  # sets counted
@@ -141,10 +142,10 @@ def search(
     max_size: int | None = None,
 ) -> Search[T]:
     """Go level by level; never count a set of which a subset is unsafe, for that is unsafe too."""
-    found: Search[T] = Search()
     whole = judge(source.curve())
+    found = Search(whole)
     if safe(whole):  # by the lemma every set is then
-        return Search({source.columns: whole}, {}, 1, complete=True)
+        return Search(whole, {source.columns: whole}, {}, 1, complete=True)
     level: list[Columns] = [(column,) for column in source.columns]
     with _stoppable(), _threads(source) as each:
         while level:

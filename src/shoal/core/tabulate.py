@@ -81,15 +81,6 @@ def table_of(spread: Spread) -> Table:
     return Table(spread.begins, _small(spread.values), _small(before - starts), _small(spread.classes))
 
 
-def spread_of(table: Table, records: int) -> Spread:
-    """Undo the cumulation: what lies below the next value, or below none, less what lies below this one."""
-    ends = np.append(table.below[1:], records).astype(np.int64)
-    ends[table.begins[1:] - 1] = records
-    return Spread(
-        table.begins, table.values.astype(np.int64), ends - table.below, table.classes.astype(np.int64), 0
-    )
-
-
 def spread_of_classes(classes: Classes, sensitive: str | None) -> Spread:
     """Tell how the records of one node spread over its classes."""
     measure = classes.sizes if sensitive is None else classes.distinct(sensitive)
@@ -120,7 +111,7 @@ class Tabulation:
         self._walk = sorted(axes, key=lambda axis: min(rank[c] for c in lattice.axes[axis]))
         self._counters = self._compiled(hierarchies)
         self._numbers: list[IntArray] = []  # of the nodes counted, slice by slice
-        self._spreads: dict[str | None, list[Spread]] = {name: [] for name in (None, *self.sensitive)}
+        self._tables: dict[str | None, list[Table]] = {name: [] for name in (None, *self.sensitive)}
 
     def _compiled(self, hierarchies: Sequence[Hierarchy]) -> dict[str | None, tuple[BatchCounter, int]]:
         """Make what counts many nodes at once, for sizes (None) and sensitive columns that fit a word."""
@@ -143,8 +134,8 @@ class Tabulation:
     def take(self, numbers: IntArray, tables: Mapping[str | None, Table]) -> None:
         """Begin with nodes tabulated earlier."""
         self._numbers.append(numbers)
-        for name, spreads in self._spreads.items():
-            spreads.append(spread_of(tables[name], self.counts.records))
+        for name, parts in self._tables.items():
+            parts.append(tables[name])
 
     def slices(self, numbers: IntArray | None = None, size: int = _SLICE) -> Iterator[int]:
         """Count nodes, by their place in the lattice (all without them); tell after each slice how many."""
@@ -163,13 +154,14 @@ class Tabulation:
             yield self.nodes
 
     def _count(self, indices: IntArray) -> None:
-        for name, spreads in self._spreads.items():
+        for name, parts in self._tables.items():
             counter = self._counters.get(name)
             if counter:
                 turned = np.ascontiguousarray(indices[:, self._walk])
-                spreads.append(counter[0].spread(turned, counter[1], self._most(name)))
+                spread = counter[0].spread(turned, counter[1], self._most(name))
             else:
-                spreads.append(joined(self._one(index, name) for index in indices))
+                spread = joined(self._one(index, name) for index in indices)
+            parts.append(table_of(spread))  # at once in small numbers, so that one slice alone is large
 
     def _most(self, name: str | None) -> int:
         """Bound the values that differ at one node: so many sizes add up to more than all records."""
@@ -183,9 +175,11 @@ class Tabulation:
     def tables(self) -> tuple[IntArray, dict[str | None, Table]]:
         """Return the nodes tabulated, by their place in the lattice, and the tables of each measure."""
         whole = len(self._numbers)  # a slice that was stopped halfway has no number yet
-        return self.numbers, {
-            name: table_of(joined(spreads[:whole] or [_nothing()])) for name, spreads in self._spreads.items()
-        }
+        self._numbers = [self.numbers]
+        for parts in self._tables.values():
+            del parts[whole:]
+            parts[:] = [_one_table(parts)]
+        return self._numbers[0], {name: parts[0] for name, parts in self._tables.items()}
 
     @property
     def numbers(self) -> IntArray:
@@ -193,6 +187,20 @@ class Tabulation:
         return np.concatenate([np.empty(0, np.int64), *self._numbers])
 
 
-def _nothing() -> Spread:
-    empty = np.empty(0, np.int64)
-    return Spread(np.zeros(1, np.int64), empty, empty, empty, 0)
+def _one_table(parts: list[Table]) -> Table:
+    """Put tables of consecutive nodes one after the other, letting go of each once it is copied."""
+    nodes, length = sum(len(part.classes) for part in parts), sum(len(part.values) for part in parts)
+    begins = np.zeros(nodes + 1, np.int64)
+    sizes = {"values": length, "below": length, "classes": nodes}
+    kinds = {name: np.result_type(np.uint16, *{getattr(p, name).dtype for p in parts}) for name in sizes}
+    found = {name: np.empty(size, kinds[name]) for name, size in sizes.items()}
+    node = at = 0
+    parts.reverse()
+    while parts:
+        part = parts.pop()
+        begins[node + 1 : node + 1 + len(part.classes)] = part.begins[1:] + at
+        found["values"][at : at + len(part.values)] = part.values
+        found["below"][at : at + len(part.values)] = part.below
+        found["classes"][node : node + len(part.classes)] = part.classes
+        node, at = node + len(part.classes), at + len(part.values)
+    return Table(begins, **found)

@@ -228,7 +228,10 @@ class DuckDb(Engine):
 
 
 def _check_names(names: Sequence[str]) -> None:
-    """Refuse names that the database would rename or confuse."""
+    """Refuse names that the database would rename or confuse, and a table without any."""
+    if not names:
+        message = "The table has no columns. Give one that has some."
+        raise DataError(message)
     seen: dict[str, int] = {}
     for place, name in enumerate(names, 1):
         if not name:
@@ -277,11 +280,12 @@ def _arrow(source: Any) -> pa.Table:
     kind = type(source).__module__.partition(".")[0]
     if isinstance(source, pa.Table):
         return _checked(source)
-    if kind == "pandas":
+    framed = hasattr(type(source), "columns")  # a series is no table
+    if kind == "pandas" and framed:
         _check_names([str(name) for name in source.columns])
         columns = [_pandas_column(source.iloc[:, place]) for place in range(source.shape[1])]
         return _checked(pa.Table.from_arrays(columns, names=[str(name) for name in source.columns]))
-    if kind == "polars":
+    if kind == "polars" and framed:
         return _checked((source.collect() if hasattr(source, "collect") else source).to_arrow())
     what = type(source).__name__
     message = f"Cannot read a table from {what}. Give a path, or a pandas, polars or pyarrow table."
