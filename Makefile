@@ -37,6 +37,7 @@ bench: $(VENV)/.dev
 	$(RUN)/python benchmarks/family.py
 	$(RUN)/python benchmarks/negotiation.py
 	$(RUN)/python benchmarks/diagnosis.py
+	$(RUN)/python benchmarks/models.py
 
 clean:
 	rm -rf $(VENV) site dist

@@ -34,29 +34,39 @@ def classes(rows, hierarchies, node):
     return found
 
 
-def violates(positions, k=1, l=1, sensitive=None):
-    if len(positions) < k:
+def violates(labels, positions, k=1, l=1, sensitive=None, extra=None):
+    if len(positions) < k or (l > 1 and len({sensitive[p] for p in positions}) < l):
         return True
-    return l > 1 and len({sensitive[p] for p in positions}) < l
+    return any(
+        refuses(name, options, labels, positions, extra) for name, options in (extra or {}).get("models", ())
+    )
 
 
-def suppressed(rows, hierarchies, node, k=1, l=1, sensitive=None):
+def suppressed(rows, hierarchies, node, k=1, l=1, sensitive=None, extra=None):
     found = classes(rows, hierarchies, node)
-    return sum(len(p) for p in found.values() if violates(p, k, l, sensitive))
+    extra = at_node(extra, hierarchies, node)
+    return sum(len(p) for labels, p in found.items() if violates(labels, p, k, l, sensitive, extra))
 
 
-def acceptable(rows, hierarchies, node, limit, k=1, l=1, sensitive=None):
-    gone = suppressed(rows, hierarchies, node, k, l, sensitive)
-    return gone <= limit and gone < len(rows)
+def acceptable(rows, hierarchies, node, limit, k=1, l=1, sensitive=None, extra=None):
+    found = classes(rows, hierarchies, node)
+    extra = at_node(extra, hierarchies, node)
+    kept = {labels: p for labels, p in found.items() if not violates(labels, p, k, l, sensitive, extra)}
+    gone = len(rows) - sum(map(len, kept.values()))
+    if gone > limit or gone == len(rows):
+        return False
+    return all(holds(name, options, kept, gone, extra) for name, options in (extra or {}).get("models", ()))
 
 
 def loss(
-    metric, rows, hierarchies, node, k=1, l=1, sensitive=None, weights=None, leaves=None, least_size=None
-):
+    metric, rows, hierarchies, node, k=1, l=1, sensitive=None, weights=None, leaves=None, least_size=None,
+    extra=None,
+):  # fmt: skip
     """`leaves`: per column the listed values beyond those of the data, as {value: labels}."""
     weights = weights or [1] * len(node)
     found = classes(rows, hierarchies, node)
-    bad = {labels for labels, p in found.items() if violates(p, k, l, sensitive)}
+    extra = at_node(extra, hierarchies, node)
+    bad = {labels for labels, p in found.items() if violates(labels, p, k, l, sensitive, extra)}
     n = len(rows)
     if metric == "height":
         return sum(node)
@@ -110,10 +120,119 @@ def _coverage(rows, hierarchies, node, column, gone, leaves):
 
 def least_loss(metric, rows, hierarchies, limit, low=None, high=None, same_level=(), **wishes):
     """Return the least loss of all acceptable nodes, or None."""
-    asked = {name: wishes[name] for name in ("k", "l", "sensitive") if name in wishes}
+    asked = {name: wishes[name] for name in ("k", "l", "sensitive", "extra") if name in wishes}
     found = [
         loss(metric, rows, hierarchies, node, **wishes)
         for node in nodes(hierarchies, low, high, same_level)
         if acceptable(rows, hierarchies, node, limit, **asked)
     ]
     return min(found, default=None)
+
+
+# Models beyond k and distinct l. `extra` holds `models` (name, options), `columns` {name: sensitive value of
+# each row}, `trees` {name: {value: labels from level 0}}, `units` {name: unit of each row} and `population`
+# (rows). A real threshold is met within 1e-9.
+
+CLOSE = 1e-9
+
+
+def at_node(extra, hierarchies, node):
+    """Count the population into the classes of a node."""
+    if not extra or extra.get("population") is None:
+        return extra
+    inside = {labels: len(p) for labels, p in classes(extra["population"], hierarchies, node).items()}
+    return {**extra, "inside": inside}
+
+
+def refuses(name, options, labels, positions, extra):
+    """Tell whether a model wants a class suppressed."""
+    if name == "k-anonymity":
+        unit = options.get("unit")
+        return len({extra["units"][unit][p] for p in positions} if unit else positions) < options["k"]
+    if name == "k-map":
+        return extra["inside"][labels] < options["k"]
+    if name == "delta-presence":
+        presence = len(positions) / extra["inside"][labels]
+        return presence > options["maximum"] + CLOSE or presence < options.get("minimum", 0) - CLOSE
+    if name in ("average-risk", "sample-uniqueness"):
+        return False
+    columns = [options["column"]] if options.get("column") else list(extra["columns"])
+    return any(
+        falls_short(
+            name, options, [extra["columns"][c][p] for p in positions], extra["columns"][c], extra["trees"][c]
+        )
+        for c in columns
+    )
+
+
+def holds(name, options, kept, gone, extra):
+    """Tell whether the classes that remain may be released, after so many records went."""
+    records = sum(map(len, kept.values()))
+    if name == "average-risk":
+        return len(kept) / records <= options["risk"] + CLOSE
+    if name == "sample-uniqueness":
+        return sum(len(p) == 1 for p in kept.values()) / records <= options["share"] + CLOSE
+    if name == "delta-presence" and options.get("minimum", 0) > 0:
+        return gone == 0 and set(extra["inside"]) == set(kept)  # nobody is surely absent
+    return True
+
+
+def falls_short(name, options, here, whole, tree):
+    """Tell whether the values of a class fall short of a model, beside those of the whole table."""
+    counts = Counter(here)
+    q = {value: number / len(here) for value, number in counts.items()}
+    p = {value: number / len(whole) for value, number in Counter(whole).items()}
+    if name == "distinct-l-diversity":
+        return len(counts) < options["l"]
+    if name == "p-sensitive":
+        return len(here) < options["k"] or len(counts) < options["p"]
+    if name == "alpha-k-anonymity":
+        return len(here) < options["k"] or max(q.values()) > options["alpha"] + CLOSE
+    if name == "entropy-l-diversity":
+        return entropy(here) < math.log(options["l"]) - CLOSE or len(counts) < math.ceil(options["l"])
+    if name == "recursive-cl-diversity":
+        often = sorted(counts.values(), reverse=True)
+        return not often[0] < options["c"] * sum(often[options["l"] - 1 :])
+    if name == "t-closeness":
+        return distance(options.get("distance", "equal"), here, whole, tree) > options["t"] + CLOSE
+    if name == "basic-beta-likeness":
+        return any((q[v] - p[v]) / p[v] > options["beta"] + CLOSE for v in q)
+    if name == "enhanced-beta-likeness":
+        return any((q[v] - p[v]) / p[v] > min(options["beta"], -math.log(p[v])) + CLOSE for v in q)
+    if name == "delta-disclosure":
+        absent = not options.get("present_only") and len(q) < len(p)
+        return absent or any(abs(math.log(q[v] / p[v])) >= options["delta"] - CLOSE for v in q)
+    raise ValueError(name)
+
+
+def entropy(here):
+    return -sum(n / len(here) * math.log(n / len(here)) for n in Counter(here).values())
+
+
+def distance(kind, here, whole, tree=None):
+    """Return the earth mover's distance of two lists of values as Li et al. (2007) define it."""
+    apart = {v: here.count(v) / len(here) - whole.count(v) / len(whole) for v in set(whole)}
+    if kind == "equal":
+        return sum(map(abs, apart.values())) / 2
+    if kind == "ordered":
+        total = moved = 0.0
+        for value in sorted(apart, key=lambda v: (v is None, v or 0)):
+            moved += apart[value]
+            total += abs(moved)
+        return total / (len(apart) - 1) if len(apart) > 1 else 0.0
+    paths = {v: [v, *tree[v][1:]] for v in apart}
+    if len({path[-1] for path in paths.values()}) > 1 or len(next(iter(paths.values()))) == 1:
+        paths = {v: [*path, "root"] for v, path in paths.items()}
+    top = len(next(iter(paths.values()))) - 1
+    extras = dict(apart)  # of each group at the level below
+    total = 0.0
+    for level in range(1, top + 1):
+        above = {path[level - 1]: path[level] for path in paths.values()}
+        groups = defaultdict(list)
+        for child, group in above.items():
+            groups[group].append(extras[child])
+        for children in groups.values():
+            over, under = sum(max(e, 0) for e in children), sum(max(-e, 0) for e in children)
+            total += level / top * min(over, under)
+        extras = {group: sum(children) for group, children in groups.items()}
+    return total

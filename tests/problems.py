@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
 
+from shoal.core.classes import UNIT, Sensitive
 from shoal.core.counts import Counts, Domain, from_joint, layout
 from shoal.core.evaluate import Problem
 from shoal.core.hierarchy import nest
@@ -19,6 +21,45 @@ METRIC_NAMES = (
     "class-size", "coverage", "coverage-geometric", "discernibility", "discernibility-star", "height",
     "non-uniform-entropy", "precision",
 )  # fmt: skip
+
+SHARES = (0.1, 0.2, 0.25, 1 / 3, 0.5, 0.75, 1.0)
+COLUMN = st.sampled_from([None, "s", "z"])
+# How to make one of each model small enough to matter on tiny tables.
+OPTIONS: dict[str, st.SearchStrategy[dict[str, Any]]] = {
+    name: st.fixed_dictionaries(options)
+    for name, options in {
+        "alpha-k-anonymity": {"alpha": st.sampled_from(SHARES), "k": st.integers(1, 4), "column": COLUMN},
+        "average-risk": {"risk": st.sampled_from(SHARES)},
+        "basic-beta-likeness": {"beta": st.sampled_from([0.1, 0.5, 1, 2, 4]), "column": COLUMN},
+        "delta-disclosure": {
+            "delta": st.sampled_from([0.2, 0.5, np.log(2).item(), 1, 2]),
+            "present_only": st.booleans(),
+            "column": COLUMN,
+        },
+        "delta-presence": {
+            "maximum": st.sampled_from(SHARES),
+            "minimum": st.sampled_from([0.0, 0.0, 0.05, 0.1]),
+            "population": st.just("population.csv"),
+        },
+        "distinct-l-diversity": {"l": st.integers(1, 4), "column": COLUMN},
+        "enhanced-beta-likeness": {"beta": st.sampled_from([0.1, 0.5, 1, 2, 4]), "column": COLUMN},
+        "entropy-l-diversity": {"l": st.sampled_from([1, 1.5, 1.8, 2, 2.5, 3, 4]), "column": COLUMN},
+        "k-anonymity": {"k": st.integers(1, 6), "unit": st.sampled_from([None, "u"])},
+        "k-map": {"k": st.integers(1, 9), "population": st.just("population.csv")},
+        "p-sensitive": {"p": st.integers(1, 3), "k": st.integers(3, 6), "column": COLUMN},
+        "recursive-cl-diversity": {
+            "c": st.sampled_from([0.5, 1, 1.5, 2, 3]),
+            "l": st.integers(1, 4),
+            "column": COLUMN,
+        },
+        "sample-uniqueness": {"share": st.sampled_from([0.0, *SHARES])},
+        "t-closeness": {
+            "t": st.sampled_from([0.0, *SHARES]),
+            "distance": st.sampled_from(["equal", "ordered", "hierarchical"]),
+            "column": COLUMN,
+        },
+    }.items()
+}
 
 
 def metric_of(name: str) -> Any:
@@ -43,6 +84,14 @@ def hierarchies(draw: Any, values: int) -> dict[int, list[str]]:
     return labels
 
 
+@st.composite
+def nullable(draw: Any, values: int) -> dict[int | None, list[str]]:
+    """A hierarchy of values 0..n-1 and a null."""
+    found: dict[int | None, list[str]] = dict(draw(hierarchies(values + 1)))
+    found[None] = found.pop(values)
+    return found
+
+
 @dataclass
 class Case:
     """One random problem."""
@@ -58,15 +107,44 @@ class Case:
     low: list[int]
     high: list[int]
     same_level: list[tuple[int, ...]]
+    models: list[tuple[str, dict[str, Any]]] = field(default_factory=list)  # beside k and l
+    columns: dict[str, list[int | None]] = field(default_factory=dict)  # s and z, for these models
+    trees: dict[str, dict[int | None, list[str]]] = field(default_factory=dict)  # of s and z
+    units: list[int] = field(default_factory=list)
+    population: list[tuple[int, ...]] | None = None
+
+    def asked(self) -> dict[str, Any]:
+        """What must hold, as the oracle takes it."""
+        return {"k": self.k, "l": self.l, "sensitive": self.sensitive, "extra": self.extra()}
+
+    def extra(self) -> dict[str, Any]:
+        held = {"columns": self.columns, "trees": self.trees, "units": {"u": self.units}}
+        return {"models": self.models, "population": self.population, **held}
 
     def wishes(self) -> dict[str, Any]:
-        found = {"k": self.k, "l": self.l, "sensitive": self.sensitive}
-        return found | {"weights": self.weights, "least_size": max(self.k, self.l)}
+        least = max([self.k, self.l, *[model.least_size for model in self.built()]])
+        return self.asked() | {"weights": self.weights, "least_size": least, "leaves": self.leaves()}
+
+    def leaves(self) -> list[dict[int, list[str]]]:
+        """The values that the population alone has: hierarchies cover them too."""
+        here = [{row[c] for row in self.rows} for c in range(len(self.hierarchies))]
+        there = [{row[c] for row in self.population or ()} for c in range(len(self.hierarchies))]
+        return [
+            {value: tree[value] for value in sorted(others - own)}
+            for tree, own, others in zip(self.hierarchies, here, there, strict=True)
+        ]
+
+    def built(self) -> list[Any]:
+        return [MODELS.create(name, options) for name, options in self.models]
 
     def problem(self, order: list[int] | None = None) -> Problem:
-        rows = [self.rows[i] for i in order] if order else self.rows
-        sensitive = [self.sensitive[i] for i in order] if order else self.sensitive
-        counts, values = counts_of(rows, sensitive if self.l > 1 else None)
+        order = list(range(len(self.rows))) if order is None else order
+        counted = {name: [values[i] for i in order] for name, values in self.columns.items()}
+        if self.l > 1:
+            counted["l"] = [self.sensitive[i] for i in order]
+        if self.units:
+            counted[UNIT + "u"] = [self.units[i] for i in order]
+        counts, values = counts_of([self.rows[i] for i in order], counted, self.population)
         bound = []
         for column, hierarchy in enumerate(self.hierarchies):
             name = f"c{column}"
@@ -81,45 +159,72 @@ class Case:
         )
         models = [MODELS.create("k-anonymity", {"k": self.k})]
         if self.l > 1:
-            models.append(MODELS.create("distinct-l-diversity", {"l": self.l}))
+            models.append(MODELS.create("distinct-l-diversity", {"l": self.l, "column": "l"}))
         return Problem(
             counts,
             tuple(bound),
             lattice,
-            tuple(models),
+            (*models, *self.built()),
             metric_of(self.metric),
             self.limit,
             tuple(self.weights),
+            {name: about(name, values, self.trees.get(name)) for name, values in self.columns.items()},
         )
 
 
+def in_order(values: Sequence[int | None]) -> list[int | None]:
+    return sorted(set(values), key=lambda value: (value is None, value or 0))
+
+
+def about(name: str, values: Sequence[int | None], tree: Any = None) -> Sensitive:
+    """What models may know of a sensitive column, without an engine."""
+    distinct = in_order(values)
+    reference = np.array([list(values).count(value) for value in distinct])
+    hierarchy = None if tree is None else nest(name, [tree[value] for value in distinct])
+    return Sensitive(reference, np.arange(len(distinct)), hierarchy)
+
+
 def counts_of(
-    rows: list[tuple[int, ...]], sensitive: list[int] | None = None
+    rows: list[tuple[int, ...]],
+    sensitive: dict[str, list[Any]] | None = None,
+    population: list[tuple[int, ...]] | None = None,
 ) -> tuple[Counts, list[list[int]]]:
-    """Count rows without an engine."""
+    """Count rows without an engine; values that the population alone has come behind the others."""
     columns = [sorted({row[c] for row in rows}) for c in range(len(rows[0]))]
-    extra = [sorted(set(sensitive))] if sensitive else []
-    domains = [
-        Domain(f"c{c}", values, tuple(map(str, values))) for c, values in enumerate([*columns, *extra])
-    ]
+    for c, values in enumerate(columns):
+        values += sorted({row[c] for row in population or ()} - set(values))
+    counts = _counted(rows, columns, sensitive or {})
+    if population is not None:
+        counts = replace(counts, population=_counted(population, columns, {}))
+    return counts, columns
+
+
+def _counted(
+    rows: list[tuple[int, ...]], columns: list[list[int]], sensitive: dict[str, list[Any]]
+) -> Counts:
+    held = [*columns, *map(in_order, sensitive.values())]
+    domains = [Domain(str(c), values, tuple(map(str, values))) for c, values in enumerate(held)]
     fields = layout([d.bits for d in domains])
+    data = [*[[row[c] for row in rows] for c in range(len(columns))], *sensitive.values()]
     keys = np.zeros((fields[-1].word + 1, len(rows)), np.int64)
-    for c, field in enumerate(fields):
-        codes = {value: code for code, value in enumerate(domains[c].values)}
-        data = sensitive if c == len(columns) else [row[c] for row in rows]
-        keys[field.word] |= np.array([codes[v] for v in data or []], np.int64) << field.shift
+    for at, values, here in zip(fields, held, data, strict=True):
+        codes = {value: code for code, value in enumerate(values)}
+        keys[at.word] |= np.array([codes[v] for v in here], np.int64) << at.shift
     unique, sizes = np.unique(keys, axis=1, return_counts=True)
-    bits = [d.bits for d in domains[: len(columns)]]
-    wanted = {"s": domains[-1].bits} if sensitive else {}
-    return from_joint(bits, wanted, unique, sizes), columns
+    bits = [d.bits for d in domains]
+    wanted = dict(zip(sensitive, bits[len(columns) :], strict=True))
+    return from_joint(bits[: len(columns)], wanted, unique, sizes)
 
 
 @st.composite
-def cases(draw: Any, metrics: tuple[str, ...] = METRIC_NAMES) -> Case:
+def cases(
+    draw: Any, metrics: tuple[str, ...] = METRIC_NAMES, models: Sequence[str] | None = tuple(OPTIONS)
+) -> Case:
     """A random table with hierarchies, constraints, models, limit and metric."""
     columns = draw(st.integers(1, 4))
     sizes = [draw(st.integers(1, 5)) for _ in range(columns)]
-    rows = draw(st.lists(st.tuples(*[st.integers(0, size - 1) for size in sizes]), min_size=1, max_size=25))
+    row = st.tuples(*[st.integers(0, size - 1) for size in sizes])
+    rows = draw(st.lists(row, min_size=1, max_size=25))
     trees = [draw(hierarchies(size)) for size in sizes]
     heights = [len(tree[0]) - 1 for tree in trees]
     low = [draw(st.integers(0, h)) if draw(st.booleans()) else 0 for h in heights]
@@ -129,7 +234,7 @@ def cases(draw: Any, metrics: tuple[str, ...] = METRIC_NAMES) -> Case:
         same = [(0, 1)]
         low[:2] = [max(low[:2])] * 2
         high[:2] = [max(low[0], min(high[:2]))] * 2
-    return Case(
+    case = Case(
         rows=rows,
         hierarchies=trees,
         sensitive=[draw(st.integers(0, 3)) for _ in rows],
@@ -142,6 +247,64 @@ def cases(draw: Any, metrics: tuple[str, ...] = METRIC_NAMES) -> Case:
         high=high,
         same_level=same,
     )
+    return draw(with_models(case, models)) if models and draw(st.booleans()) else case
+
+
+@st.composite
+def edges(draw: Any, names: Sequence[str] = tuple(OPTIONS)) -> Case:
+    """Few classes, some of which become one, and a model that some of them only just pass.
+
+    Here promises about merging break soonest, and a refused node often lies above an acceptable one.
+    """
+    values, other = draw(st.integers(3, 5)), draw(st.integers(1, 2))
+    tree = {c: [str(c), f"g{draw(st.integers(0, 1))}", "*"] for c in range(values)}
+    numbers = st.sampled_from([0, 0, 1, 2, 3, 5])
+    held = [((c, v % other), v) for c in range(values) for v in range(3) for _ in range(draw(numbers))]
+    held = held or [((0, 0), 0)]
+    rows, secret = [row for row, _ in held], [value for _, value in held]
+    case = Case(
+        rows=rows, hierarchies=[tree, {v: [str(v), "*"] for v in range(other)}], sensitive=[], k=1, l=1,
+        limit=draw(st.integers(0, len(rows))), metric=draw(st.sampled_from(METRIC_NAMES)),
+        weights=[1.0, 1.0], low=[0, 0], high=[2, 1], same_level=[],
+    )  # fmt: skip
+    case = draw(with_models(case, names, most=1))
+    case.columns = {"s": secret, "z": secret}
+    ((name, options),) = case.models
+    tight = _on_the_edge(case.problem(), draw(st.integers(0, len(rows))))
+    case.models = [(name, {option: getattr(tight, option) for option in options})]
+    return case
+
+
+def _on_the_edge(problem: Problem, limit: int) -> Any:
+    """The last model of a problem, so strong that some class at the bottom only just passes."""
+    classes, model = problem.classes(problem.lattice.bottom), problem.models[-1]
+    kept = classes.sizes[~problem.violations(classes)]
+    if hasattr(model, "risk"):
+        return replace(model, risk=float(len(kept) / kept.sum())) if len(kept) else model
+    return model.nearest(classes, limit) or model
+
+
+@st.composite
+def with_models(draw: Any, case: Case, names: Sequence[str], most: int = 2) -> Case:
+    """The case with one or more further models, and the columns they look at."""
+    chosen = draw(st.lists(st.sampled_from(list(names)), min_size=1, max_size=most))
+    values = st.integers(0, 3) | st.none()
+    columns = {name: [draw(values) for _ in case.rows] for name in ("s", "z")}
+    found = replace(
+        case,
+        k=draw(st.integers(1, 3)),
+        l=1,
+        models=[(name, draw(OPTIONS[name])) for name in chosen],
+        columns=columns,
+        trees={name: draw(nullable(4)) for name in columns},
+    )
+    if any(options.get("unit") for _, options in found.models):
+        found.units = [draw(st.integers(0, 4)) for _ in case.rows]
+    if any("population" in options for _, options in found.models):
+        value = [st.integers(0, len(tree) - 1) for tree in case.hierarchies]
+        others = draw(st.lists(st.tuples(*value), max_size=20))
+        found.population = [*case.rows, *others]
+    return found
 
 
 def larger(seed: int, metric: str) -> Case:

@@ -15,6 +15,7 @@ import shoal
 from shoal.algorithms import ALGORITHMS
 from shoal.core.contracts import Guarantee
 from shoal.core.evaluate import Evaluator
+from shoal.problem import problem_of
 from shoal.search import search
 
 pytestmark = needs_adult
@@ -144,13 +145,71 @@ def test_suppression_of_published_negotiation_answers(k: int, node: tuple[int, .
 
 @pytest.mark.parametrize(("l", "node", "suppressed"), [(3, (1, 0, 0), 240), (6, (1, 1, 1), 70)])
 def test_distinct_l_counts_what_the_study_counts(l: int, node: tuple[int, ...], suppressed: int) -> None:
-    policy = adult.policy(NARROW, "hierarchies-study", models=[{"distinct-l-diversity": {"l": l}}])
+    models = [{"distinct-l-diversity": {"l": l}}]
+    policy = adult.policy(NARROW, "hierarchies-study", models=models, suppression_limit=321)
     policy["columns"]["hours-per-week"] = {"role": "sensitive"}
-    from shoal.problem import problem_of
-
     loaded = shoal.Policy.load(policy)
     problem = problem_of(loaded, *adult.counted(NARROW, ("hours-per-week",)))
     assert Evaluator(problem)(node).suppressed == suppressed
+
+
+WITHOUT_OCCUPATION = tuple(name for name in adult.COLUMNS if name != "occupation")
+GEOMETRIC = {"coverage": {"aggregate": "geometric"}}
+
+
+def secret_occupation(*models: dict[str, Any], limit: Any = "5%", metric: Any = "non-uniform-entropy") -> Any:
+    """Eight quasi-identifiers, k = 5, and occupation as the sensitive column with its hierarchy."""
+    root = adult.folder()
+    assert root is not None
+    wishes = [{"k-anonymity": {"k": 5}}, *models]
+    policy = adult.policy(WITHOUT_OCCUPATION, models=wishes, suppression_limit=limit, metric=metric)
+    tree = {"csv": str(root / "hierarchies-arx" / "occupation.csv")}
+    policy["columns"]["occupation"] = {"role": "sensitive", "hierarchy": tree}
+    loaded = shoal.Policy.load(policy)
+    return problem_of(loaded, *adult.counted(WITHOUT_OCCUPATION, loaded.sensitive_needed))
+
+
+@pytest.mark.parametrize("name", ["auto", "exhaustive"])
+def test_the_least_geometric_coverage_with_three_occupations(name: str) -> None:
+    problem = secret_occupation({"distinct-l-diversity": {"l": 3}}, metric=GEOMETRIC)
+    _, found = search(problem, None if name == "auto" else ALGORITHMS.create(name))
+    assert found.loss == pytest.approx(0.1717021812, rel=1e-9)
+    assert found.suppressed == 1400
+    assert found.proven is Guarantee.LEAST_LOSS
+
+
+@pytest.mark.parametrize("name", ["auto", "ola", "incognito", "exhaustive"])
+@pytest.mark.parametrize("metric", ["non-uniform-entropy", GEOMETRIC])
+def test_the_node_of_t_closeness_without_suppression(name: str, metric: Any) -> None:
+    problem = secret_occupation({"t-closeness": {"t": 0.2}}, limit=0, metric=metric)
+    _, found = search(problem, None if name == "auto" else ALGORITHMS.create(name))
+    assert (found.node, found.suppressed) == ((1, 4, 1, 1, 3, 2, 2, 1), 0)
+    assert found.proven is Guarantee.LEAST_LOSS
+
+
+# Nodes that auto may evaluate, of 4,320, to prove the optimum though the model is not monotone.
+PROVEN: list[tuple[dict[str, Any], int]] = [
+    ({"entropy-l-diversity": {"l": 3}}, 250),
+    ({"recursive-cl-diversity": {"c": 3, "l": 3}}, 250),
+    ({"t-closeness": {"t": 0.2}}, 150),
+    ({"t-closeness": {"t": 0.2, "distance": "ordered"}}, 250),
+    ({"t-closeness": {"t": 0.2, "distance": "hierarchical"}}, 900),
+    ({"alpha-k-anonymity": {"alpha": 0.5, "k": 5}}, 250),
+    ({"basic-beta-likeness": {"beta": 2}}, 1600),
+    ({"delta-disclosure": {"delta": 2}}, 60),
+    ({"average-risk": {"risk": 0.01}}, 900),
+]
+
+
+@pytest.mark.parametrize(("model", "most"), PROVEN)
+def test_auto_proves_the_optimum_where_suppression_spoils_a_model(model: dict[str, Any], most: int) -> None:
+    problem = secret_occupation(model)
+    assert not problem.monotone_models
+    name, found = search(problem)
+    _, every = search(problem, ALGORITHMS.create("exhaustive"))
+    assert (name, found.proven) == ("contour", Guarantee.LEAST_LOSS)
+    assert found.loss == pytest.approx(every.loss, rel=1e-12)
+    assert found.work.nodes_evaluated < most
 
 
 def test_grouping_power() -> None:

@@ -358,7 +358,7 @@ def test_a_projection_equals_its_plain_twin(given_):
 def test_sensitive_values_follow_a_projection(case):
     rows, _, columns, _, _ = case
     sensitive = [sum(row) % 3 for row in rows]
-    counts, values = counts_of(rows, sensitive)
+    counts, values = counts_of(rows, {"s": sensitive})
     projected = counts.project(columns)
     entries = projected.sensitive["s"]
     found = Counter()

@@ -108,6 +108,7 @@ def test_every_request_ends_well(request: tuple[pa.Table, Any]) -> None:
         told = str(error)
         assert told.endswith((".", "?"))
         assert SECRET not in told
-        assert "77700" not in told
+        cells = {str(cell) for column in table.columns for cell in column.to_pylist() if cell is not None}
+        assert not [cell for cell in cells if cell in told and cell not in repr(policy)]
     else:
         assert release.verification.verified

@@ -246,11 +246,13 @@ def test_a_frame_that_came_in_is_untouched() -> None:
 
 
 def fail_verification(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fails(*arguments: Any, **options: Any) -> shoal.Verification:
-        return replace(shoal.verify(*arguments, **options), verified=False, reasons=("planted",))
+    judge = import_module("shoal.verify").judge
+
+    def fails(*arguments: Any) -> shoal.Verification:
+        return replace(judge(*arguments), verified=False, reasons=("planted",))
 
     # `shoal.anonymize` is the function; its module is asked for by name.
-    monkeypatch.setattr(import_module("shoal.anonymize"), "verify", fails)
+    monkeypatch.setattr(import_module("shoal.anonymize"), "judge", fails)
 
 
 def fail_write(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:

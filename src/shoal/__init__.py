@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from shoal.diagnose import diagnose
     from shoal.diagnosis import Diagnosis
     from shoal.hierarchies import check_hierarchies
+    from shoal.measure import Measurement, measure
     from shoal.policy import Policy
     from shoal.profile import Profile, profile
     from shoal.recipe import Recipe
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Comparison",
     "Diagnosis",
+    "Measurement",
     "Policy",
     "Profile",
     "Recipe",
@@ -33,6 +35,7 @@ __all__ = [
     "check_hierarchies",
     "compare",
     "diagnose",
+    "measure",
     "profile",
     "study",
     "verify",
@@ -42,6 +45,7 @@ __all__ = [
 _HOMES = {
     "Comparison": "comparison",
     "Diagnosis": "diagnosis",
+    "Measurement": "measure",
     "Policy": "policy",
     "Profile": "profile",
     "Recipe": "recipe",
@@ -53,6 +57,7 @@ _HOMES = {
     "check_hierarchies": "hierarchies",
     "compare": "compare",
     "diagnose": "diagnose",
+    "measure": "measure",
     "profile": "profile",
     "study": "study",
     "verify": "verify",

@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 
 from shoal.codebook import codebook_path, write_codebook, write_mapping
+from shoal.core.arrays import BoolArray
+from shoal.core.classes import UNIT, Classes
 from shoal.core.contracts import Engine
 from shoal.core.counts import Domain
 from shoal.core.evaluate import Evaluation, Problem, Progress
@@ -30,7 +32,8 @@ from shoal.problem import counted, problem_of
 from shoal.publish import CODEBOOK, Draft, draft
 from shoal.recipe import audit_of, recipe_of
 from shoal.search import search
-from shoal.verify import Verification, verify
+from shoal.sensitive import reference_of
+from shoal.verify import Verification, judge
 
 
 @dataclass(frozen=True)
@@ -215,7 +218,10 @@ class _Run:
             present = np.unique(classes.counts.codes(column)[~gone]).tolist()
             every = hierarchy.labels[evaluation.node[column]]
             labels[hierarchy.name] = tuple(every[code] for code in present)
-        return _Found(table, domains, problem, name, evaluation, recoding, labels)
+        sizes = classes.sizes[~gone]
+        kept = len(sizes), int(sizes.min())
+        crowd = _crowd(problem, classes, gone)
+        return _Found(table, domains, problem, name, evaluation, recoding, labels, kept, crowd)
 
     def warm(self, problem: Problem) -> None:
         """Compile the kernels that will be needed, where this has not been done on this machine."""
@@ -240,16 +246,21 @@ class _Run:
 
     def masks(self, found: _Found) -> bool:
         """Masked records are kept only where they are at least as many as a class must have."""
-        return self.policy.suppressed == "mask" and found.evaluation.suppressed >= found.problem.least_size
+        return self.policy.suppressed == "mask" and found.crowd
 
     def check(self, found: _Found, released: Any) -> Verification:
         """Count what was released; what does not hold is our own defect."""
         with self.phase("verify"):
-            verification = verify(released, self.policy, engine=self.engine)
+            told = reference_of(found.problem.counts, found.domains)
+            verification = judge(released, self.policy, self.engine, told)
         expected = found.problem.records
         if not self.masks(found):
             expected -= found.evaluation.suppressed
-        if not verification.verified or verification.records != expected:
+        wrong = verification.records != expected
+        if verification.unchecked:  # what the release does not show holds for the classes judged, or merged
+            wrong |= verification.classes > found.kept[0] or verification.smallest_class < found.kept[1]
+            verification = replace(verification, verified=not verification.reasons)
+        if not verification.verified or wrong:
             reasons = "; ".join(verification.reasons) or "the number of records is wrong"
             message = (
                 f"The release failed its fresh count and was not written: {reasons}. Please report this."
@@ -285,3 +296,15 @@ class _Found:
     evaluation: Evaluation
     recoding: Recoding
     labels: Mapping[str, tuple[str, ...]]
+    kept: tuple[int, int]  # classes that remain, and the smallest of them
+    crowd: bool  # the suppressed are at least as many, in persons too, as a class must have
+
+
+def _crowd(problem: Problem, classes: Classes, gone: BoolArray) -> bool:
+    """Tell whether suppressed records taken together are as many as every model wants in a class."""
+    enough = bool(classes.sizes[gone].sum() >= problem.least_size)
+    for model in problem.models:
+        if model.unit_column is not None:
+            spread = classes.distribution(UNIT + model.unit_column)
+            enough &= len(np.unique(spread.codes[gone[spread.rows]])) >= model.least_size
+    return enough

@@ -12,6 +12,7 @@ import typer
 
 from shoal.commands.compare import compare
 from shoal.commands.diagnose import diagnose
+from shoal.commands.measure import measure
 from shoal.commands.messages import progress_bar, report, reporting
 from shoal.commands.negotiate import negotiate
 from shoal.commands.options import (
@@ -50,6 +51,7 @@ app.command()(compare)
 app.command()(diagnose)
 app.command()(profile)
 app.command()(negotiate)
+app.command()(measure)
 
 
 def main() -> None:
@@ -130,6 +132,12 @@ def anonymize(
 def verify(
     release: Annotated[Path, typer.Argument(help="The released table.")],
     policy: PolicyFile,
+    recipe: Annotated[
+        Path | None, typer.Option(help="The release's recipe, for models that compare with the whole input.")
+    ] = None,
+    reference: Annotated[
+        Path | None, typer.Option(help="The whole input, for such models, where there is no recipe.")
+    ] = None,
     engine: EngineName = "duckdb",
     as_json: AsJson = False,
     reveal: Reveal = False,
@@ -139,7 +147,7 @@ def verify(
 
     with reporting(as_json, reveal), progress_bar() as progress:
         progress("verify", 0, None)
-        found = run(release, policy, engine=engine)
+        found = run(release, policy, recipe=recipe, reference=reference, engine=engine)
     if as_json:
         print_json(found.to_dict())
     else:

@@ -367,6 +367,13 @@ def _fingerprint(
             digest.update(repr((name, entries.bits)).encode())
             digest.update(entries.keys.tobytes())
             digest.update(entries.counts.tobytes())
+        for name, sensitive in problem.about.items():
+            digest.update(repr((name, sensitive.order.tolist())).encode())
+            for step in sensitive.hierarchy.steps if sensitive.hierarchy else ():
+                digest.update(step.tobytes())
+        if counts.population:
+            digest.update(counts.population.keys.tobytes())
+            digest.update(counts.population.sizes.tobytes())
         return digest.hexdigest()
 
     return known

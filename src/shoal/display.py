@@ -54,8 +54,13 @@ def show_verification(found: Any) -> None:
     }
     for check in found.models:
         verdict = "passed" if check.passed else f"{check.violating_records:,} records violate it"
-        rows[check.model] = verdict
-    for number, reason in enumerate(found.reasons, 1):
+        if check.passed is None:
+            verdict = "not checkable on the release alone"
+        elif not check.passed and not check.violating_records:
+            verdict = "violated by the release as a whole"
+        told = ", ".join(f"{option} {value}" for option, value in check.options.items())
+        rows[f"{check.model} ({told})" if told else check.model] = verdict
+    for number, reason in enumerate((*found.reasons, *found.unchecked), 1):
         rows[f"reason {number}"] = reason
     show_pairs(rows)
 
@@ -208,7 +213,9 @@ def show_pairs(rows: Mapping[str, str]) -> None:
     """Print names and values, a line each however long, so that paths can be copied."""
     width = max(map(len, rows))
     for name, value in rows.items():
-        console().print(f"[bold]{name:<{width}}[/bold]  {escaped(value)}", soft_wrap=True, highlight=False)
+        padding = " " * (width - len(name))
+        line = f"[bold]{escaped(name)}[/bold]{padding}  {escaped(value)}"
+        console().print(line, soft_wrap=True, highlight=False)
 
 
 def escaped(text: str) -> str:

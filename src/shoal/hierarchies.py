@@ -36,15 +36,20 @@ class HierarchyCheck:
 def check_hierarchies(
     table: Any, policy: Policy | Mapping[str, Any] | str | Path, *, engine: str | Engine = "duckdb"
 ) -> list[HierarchyCheck]:
-    """Bind every quasi-identifier's hierarchy to its values and say how each fits."""
+    """Bind every hierarchy that a search or a model uses to its column's values and say how each fits."""
     policy = Policy.load(policy)
     engine = ENGINES.create(engine) if isinstance(engine, str) else engine
     opened = engine.open(table)
+    sensitive = [name for name in policy.sensitive_needed if policy.columns[name].hierarchy is not None]
     absent = [name for name in policy.roles.quasi_identifiers if name not in engine.columns(opened)]
     if absent:
         message = f"The table lacks quasi-identifiers of the policy: {', '.join(map(repr, absent))}."
         raise PolicyError(message)
-    return [_check(policy, engine, opened, name) for name in policy.roles.quasi_identifiers]
+    absent = [name for name in sensitive if name not in engine.columns(opened)]
+    if absent:
+        message = f"The table lacks sensitive columns of the policy: {', '.join(map(repr, absent))}."
+        raise PolicyError(message)
+    return [_check(policy, engine, opened, name) for name in (*policy.roles.quasi_identifiers, *sensitive)]
 
 
 def _check(policy: Policy, engine: Engine, table: Any, name: str) -> HierarchyCheck:

@@ -176,6 +176,20 @@ class Policy(BaseModel):
                 raise PolicyError(message)
         for model in self.privacy_models:
             model.sensitive(self.roles.sensitive)
+            if model.needs_hierarchy:
+                for name in model.sensitive(self.roles.sensitive):
+                    if self.columns[name].hierarchy is None:
+                        message = (
+                            f"Column {name!r}: a model measures distances along its hierarchy. Give it one."
+                        )
+                        raise PolicyError(message)
+        for unit in self.units:
+            if unit not in self.columns:
+                raise UnknownName(unit, "column for unit:", self.columns)
+            if unit in self.roles.quasi_identifiers:
+                message = f"Column {unit!r} is a quasi-identifier and cannot tell persons apart as unit."
+                raise PolicyError(message)
+        _ = self.population
         _ = self.information_metric, self.search_algorithm
 
     @property
@@ -202,6 +216,20 @@ class Policy(BaseModel):
         if name not in ALGORITHMS:
             raise UnknownName(name, "algorithm", ["auto", *ALGORITHMS])
         return ALGORITHMS.create(name, options)
+
+    @property
+    def units(self) -> tuple[str, ...]:
+        """The columns whose distinct values some model counts in each class, whatever their role."""
+        return tuple(dict.fromkeys(model.unit_column for model in self.privacy_models if model.unit_column))
+
+    @property
+    def population(self) -> Path | None:
+        """The table from which the input was drawn, where a model looks it up."""
+        named_ = sorted({model.population_table for model in self.privacy_models if model.population_table})
+        if len(named_) > 1:
+            message = f"Models name several populations: {', '.join(map(repr, named_))}. Name one."
+            raise PolicyError(message)
+        return self._folder / named_[0] if named_ else None
 
     @property
     def sensitive_needed(self) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from shoal.core.lattice import build
 from shoal.core.schema import Role
 from shoal.errors import DataError, PolicyError
 from shoal.policy import Policy, limit_in_records
+from shoal.sensitive import about, count, with_population
 
 
 def counted(
@@ -21,11 +22,12 @@ def counted(
     """Count the combinations of an open table; without names, with the sensitive columns its models need."""
     check_columns(policy, engine.columns(table))
     needed = policy.sensitive_needed if sensitive is None else sensitive
-    counts, domains = engine.count(table, policy.roles.quasi_identifiers, needed)
+    units = policy.units if sensitive is None else ()
+    counts, domains = count(engine, table, policy.roles.quasi_identifiers, needed, units)
     if not len(counts):
         message = "The table has no rows."
         raise DataError(message)
-    return counts, domains
+    return with_population(policy, engine, counts, domains)
 
 
 def problem_of(
@@ -50,6 +52,7 @@ def problem_of(
         metric=policy.information_metric,
         limit=_limit(policy, counts.records),
         weights=tuple(policy.columns[name].weight for name in heights),
+        about=about(policy, counts, domains),
     )
 
 

@@ -12,16 +12,19 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from shoal.core.counts import Counts, Domain
+from shoal.core.counts import Domain
 from shoal.core.evaluate import Problem
 from shoal.core.listed import Csv
 from shoal.core.numbers import Banded
 from shoal.core.recoding import Recoding
 from shoal.errors import PolicyError
-from shoal.policy import Policy
-from shoal.verify import Verification
+from shoal.policy import Policy, named
+from shoal.sensitive import Reference, reference_of
+
+if TYPE_CHECKING:
+    from shoal.verify import Verification
 
 _FORMAT = 1
 
@@ -32,6 +35,7 @@ class Recipe:
 
     policy: Policy
     levels: dict[str, int]
+    reference: Reference  # how often each sensitive value occurred in the whole input
 
     @classmethod
     def load(cls, source: Recipe | Mapping[str, Any] | str | Path) -> Recipe:
@@ -52,7 +56,24 @@ class Recipe:
         ):
             message = "The recipe is damaged: its levels are not those of its policy's quasi-identifiers."
             raise PolicyError(message)
-        return cls(policy, dict(levels))
+        return cls(policy, dict(levels), _reference(data.get("reference") or {}))
+
+
+def _reference(data: object) -> Reference:
+    """Check how often sensitive values occurred: column -> pairs of a text, or none, and a number."""
+    try:
+        found = {name: [(text, number) for text, number in pairs] for name, pairs in data.items()}  # type: ignore[attr-defined]
+        good = all(
+            isinstance(text, str | None) and type(number) is int and number >= 0
+            for pairs in found.values()
+            for text, number in pairs
+        )
+    except (AttributeError, TypeError, ValueError):
+        good = False
+    if not good:
+        message = "The recipe is damaged: it does not tell how often sensitive values occurred."
+        raise PolicyError(message)
+    return found
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -75,8 +96,13 @@ def recipe_of(
     policy: Policy, problem: Problem, recoding: Recoding, domains: Mapping[str, Domain]
 ) -> dict[str, Any]:
     """Write down a recoding so that it can be applied to new data and verified without the old."""
-    rules = {name: policy.builder(name) for name in policy.roles.quasi_identifiers}
+    needed = (*policy.roles.quasi_identifiers, *policy.sensitive_needed)
+    rules = {name: policy.builder(name) for name in needed if policy.columns[name].hierarchy is not None}
     written = policy.written()
+    if policy.population is not None:  # the recipe may be read from another folder
+        place = {"population": str(policy.population.resolve())}
+        models = [named(model) for model in policy.models]
+        written["models"] = [{n: o | place if "population" in o else o} for n, o in models]
     for name, rule in rules.items():
         if isinstance(rule, Banded):  # new data must not change the style of the labels
             settled = rule.settled(domains[name].texts)
@@ -91,20 +117,9 @@ def recipe_of(
         "levels": recoding.levels,
         "records": problem.records,
         "suppression_limit": problem.limit,
-        "reference": {
-            name: _distribution(problem.counts, name, domains[name]) for name in problem.counts.sensitive
-        },
+        "reference": reference_of(problem.counts, domains),
         "fingerprints": {"key": key, "input": fingerprint(key, problem, domains)},
     }
-
-
-def _distribution(counts: Counts, name: str, domain: Domain) -> list[tuple[str | None, int]]:
-    """Return how often each value of a sensitive column occurs in the whole input."""
-    totals = [0] * len(domain)
-    entries = counts.sensitive[name]
-    for code, count in zip(entries.codes.tolist(), entries.counts.tolist(), strict=True):
-        totals[code] += count
-    return list(zip(domain.texts, totals, strict=True))
 
 
 def fingerprint(key: str, problem: Problem, domains: Mapping[str, Domain]) -> str:

@@ -30,13 +30,21 @@ def search(
             f"The table has {problem.records} records and every class needs {problem.least_size}. "
             "Use a smaller k (or l), or more records."
         )
-        sizes_alone = all(model.by_size for model in problem.models)
-        raise Infeasible(message, {"k": problem.records} if sizes_alone else {})
+        sizes_alone = all(model.sizes_suffice for model in problem.models)
+        one_class = len(problem.classes(problem.lattice.top)) == 1
+        raise Infeasible(message, {"k": problem.records} if sizes_alone and one_class else {})
     evaluate = Evaluator(problem, seconds=seconds, progress=progress)
     try:
         with interruptible():
             return name_of(chosen), chosen.search(problem, evaluate)
     except Infeasible:
+        if chosen.guarantee is not Guarantee.LEAST_LOSS and not problem.monotone_models:
+            able = name_of(automatic(problem))
+            message = (
+                f"Algorithm {name_of(chosen)!r} found no acceptable recoding, and others may be: "
+                f"a privacy model is not monotone here. Use {able!r} or 'auto'."
+            )
+            raise Infeasible(message) from None
         raise nearest_miss(problem) from None
     except OutOfTime:
         if evaluate.best is None:

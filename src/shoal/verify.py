@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -12,8 +13,10 @@ from shoal.core.classes import Classes
 from shoal.core.contracts import Engine
 from shoal.core.counts import Domain
 from shoal.engines import ENGINES
-from shoal.errors import DataError, PolicyError
-from shoal.policy import Policy
+from shoal.errors import DataError, PolicyError, UsageError
+from shoal.policy import Policy, named
+from shoal.recipe import Recipe
+from shoal.sensitive import Reference, about, count, reference_in, unknown_to
 
 
 @dataclass(frozen=True)
@@ -21,7 +24,8 @@ class ModelCheck:
     """What one model says of a release."""
 
     model: str
-    passed: bool
+    options: dict[str, Any]
+    passed: bool | None  # None: the release alone does not show it
     violating_classes: int
     violating_records: int
 
@@ -37,16 +41,39 @@ class Verification:
     masked: int  # records kept with everything blanked
     models: tuple[ModelCheck, ...]
     reasons: tuple[str, ...]  # why it is not verified
+    unchecked: tuple[str, ...] = ()  # what the release alone does not show; then it is not verified either
 
     def to_dict(self) -> dict[str, Any]:
         """Return the verification as plain values."""
         return asdict(self)
 
 
-def verify(release: Any, policy: Any, *, engine: str | Engine = "duckdb") -> Verification:
-    """Count a release afresh and check it against every model of a policy."""
+def verify(
+    release: Any,
+    policy: Any,
+    *,
+    recipe: Any = None,
+    reference: Any = None,
+    engine: str | Engine = "duckdb",
+) -> Verification:
+    """Count a release afresh and check it against every model of a policy.
+
+    The release's `recipe`, or the whole input as `reference`, tells how often each sensitive value occurs in
+    the input; without it a model that compares classes with the whole input cannot be checked, and the
+    release is not verified.
+    """
+    if recipe is not None and reference is not None:
+        message = "Give the recipe or the reference, not both."
+        raise UsageError(message)
     policy = Policy.load(policy)
     engine = ENGINES.create(engine) if isinstance(engine, str) else engine
+    if reference is not None:
+        return judge(release, policy, engine, reference_in(engine, reference, policy.sensitive_needed))
+    return judge(release, policy, engine, Recipe.load(recipe).reference if recipe is not None else {})
+
+
+def judge(release: Any, policy: Policy, engine: Engine, reference: Reference) -> Verification:
+    """Check a release, given how often sensitive values occur in the whole input, as far as that is known."""
     table = engine.open(release)
     columns = engine.columns(table)
     roles = policy.roles
@@ -56,43 +83,88 @@ def verify(release: Any, policy: Any, *, engine: str | Engine = "duckdb") -> Ver
     if unknown:
         message = f"The release has columns that the policy does not name: {', '.join(map(repr, unknown))}."
         raise PolicyError(message)
+    units = [name for name in policy.units if name in columns]
     absent = [name for name in (*quasi, *policy.sensitive_needed) if name not in columns]
     if absent:
         message = f"The release lacks columns of the policy: {', '.join(map(repr, absent))}."
         raise PolicyError(message)
     left = [name for name in roles.identifiers if name in columns]
     reasons = [f"identifier {name!r} is in the release" for name in left]
-    counts, domains = engine.count(table, quasi, policy.sensitive_needed)
+    counts, domains = count(engine, table, quasi, policy.sensitive_needed, units)
     if not len(counts):
         message = "The release has no rows."
         raise DataError(message)
-    classes = Classes(counts)
-    return _judge(policy, classes, _blank(policy, classes, quasi, domains), reasons)
+    _check_reference(policy, domains, reference)
+    classes = Classes(counts, about(policy, counts, domains, reference))
+    lacking = _lacking(policy, units, reference)
+    return _judge(policy, classes, _blank(policy, classes, quasi, domains), reasons, lacking)
 
 
-def _judge(policy: Policy, classes: Classes, blank: BoolArray, reasons: list[str]) -> Verification:
+def _check_reference(policy: Policy, domains: Mapping[str, Domain], reference: Reference) -> None:
+    """Refuse a reference that cannot be the release's input; what masked records hold is not from it."""
+    for name in policy.sensitive_needed:
+        texts = domains[name].texts
+        if policy.suppressed == "mask":
+            texts = tuple(text for text in texts if text is not None)
+        strange = unknown_to(reference, name, texts) if name in reference else 0
+        if strange:
+            message = (
+                f"The release has {strange} values of {name!r} that the recipe or reference does not know. "
+                "Give those of this release."
+            )
+            raise DataError(message)
+
+
+def _lacking(policy: Policy, units: list[str], reference: Reference) -> dict[int, str]:
+    """Say of each model, by its place, what would be needed to check it."""
+    found = {}
+    for place, model in enumerate(policy.privacy_models):
+        columns = model.sensitive(policy.roles.sensitive)
+        if model.needs_reference and not all(name in reference for name in columns):
+            found[place] = "it compares with the whole input, so give the recipe or the reference"
+        elif model.population_table is not None:
+            found[place] = "a release does not show its population"
+        elif model.unit_column is not None and model.unit_column not in units:
+            found[place] = f"the release does not have {model.unit_column!r}"
+    return found
+
+
+def _judge(
+    policy: Policy, classes: Classes, blank: BoolArray, reasons: list[str], lacking: dict[int, str]
+) -> Verification:
     checks = []
+    unchecked: list[str] = []
     models = policy.privacy_models
-    for written, model in zip(policy.models, models, strict=True):
-        mask = model.violations(classes) & ~blank
-        name = written if isinstance(written, str) else next(iter(written))
+    for place, (written, model) in enumerate(zip(policy.models, models, strict=True)):
+        name, options = named(written)
+        if place in lacking:
+            mask = (classes.sizes < model.least_size) & ~blank
+        else:
+            mask = model.violations(classes) & ~blank
         records = int(classes.sizes[mask].sum())
-        checks.append(ModelCheck(name, not mask.any(), int(mask.sum()), records))
+        passed = not mask.any() and (place in lacking or model.holds(classes, blank))
+        shown = None if passed and place in lacking else passed
+        checks.append(ModelCheck(name, options, shown, int(mask.sum()), records))
         if mask.any():
             reasons.append(f"{name}: {records} records in {int(mask.sum())} classes violate it")
+        elif not passed:
+            reasons.append(f"{name}: the release as a whole violates it")
+        elif place in lacking:
+            unchecked.append(f"{name} cannot be checked: {lacking[place]}")
     masked = int(classes.sizes[blank].sum())
     least = max(model.least_size for model in models)
     if 0 < masked < least:
         reasons.append(f"{masked} masked records are fewer than {least}")
     kept = classes.sizes[~blank]
     return Verification(
-        verified=not reasons,
+        verified=not reasons and not unchecked,
         records=classes.records,
         classes=len(kept),
         smallest_class=int(kept.min()) if len(kept) else 0,
         masked=masked,
         models=tuple(checks),
         reasons=tuple(reasons),
+        unchecked=tuple(unchecked),
     )
 
 
@@ -104,7 +176,8 @@ def _blank(policy: Policy, classes: Classes, quasi: list[str], domains: dict[str
     for column, name in enumerate(quasi):
         null = np.array([text is None for text in domains[name].texts])
         blank &= null[classes.counts.codes(column)]
-    for name, entries in classes.counts.sensitive.items():
+    for name in classes.sensitive:
+        spread = classes.distribution(name)
         null = np.array([text is None for text in domains[name].texts])
-        blank[entries.rows[~null[entries.codes]]] = False
+        blank &= ~spread.having(~null[spread.codes])
     return blank

@@ -35,7 +35,7 @@ class Branches:
             index[axis] = level
             if not below(self.bound(depth + 1, index), self.evaluate.best_loss):
                 break  # The bound never falls going up.
-            if self.evaluate(self.lattice.node(index)).acceptable:
+            if not self.evaluate(self.lattice.node(index)).hopeless:
                 self.visit(depth + 1, index)
         index[axis] = self.last[axis]
 

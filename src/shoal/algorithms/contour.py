@@ -5,6 +5,10 @@ acceptable node as incumbent and look only at the maximal nodes whose loss is sm
 monotone problem a refused node refuses everything below it, so once all maximal nodes with a smaller
 loss are refused, every node with a smaller loss is, and the incumbent is optimal.
 
+Where suppression makes a model not monotone, a refused node says nothing of those below, unless it is
+hopeless: more records than the limit are refused there whatever lies below (see Model.unavoidable). Then
+a node that is refused without being hopeless closes itself alone, and the search stays exact.
+
 Other metrics are bounded. `rising` is the loss without suppression: it never falls going up, so what is
 measured at a node holds above it. An accepted node whose bound is below the incumbent stays open until
 it is evaluated itself, which keeps the search exact. An estimate learned on the way says where the contour
@@ -41,22 +45,20 @@ class Contour(Algorithm):
 
     def refuses(self, problem: Problem) -> str | None:
         """Refuse problems in which refusing what lies below, or bounding the loss, would be wrong."""
-        if not problem.monotone_models:
-            return "a privacy model is not monotone here"
         return "the metric has no bound" if problem.metric.monotone is When.NEVER else None
 
     def search(self, problem: Problem, evaluate: Evaluator) -> Evaluation:
         """Return a node of least loss."""
-        if not evaluate(problem.lattice.top).acceptable:
+        tagged = 0
+        if not evaluate(problem.lattice.top).hopeless:
+            if problem.lattice.size > LARGEST_HELD:
+                Branches(problem, evaluate).search()
+            else:
+                _Field(problem, evaluate).search()
+                tagged = problem.lattice.size - evaluate.nodes_evaluated
+        if evaluate.best is None:
             message = "No node is acceptable."
             raise Infeasible(message)
-        tagged = 0
-        if problem.lattice.size > LARGEST_HELD:
-            Branches(problem, evaluate).search()
-        else:
-            _Field(problem, evaluate).search()
-            tagged = problem.lattice.size - evaluate.nodes_evaluated
-        assert evaluate.best is not None
         return evaluate.finish(evaluate.best, self.guarantee, tagged=tagged, compared=evaluate.nodes_accepted)
 
 
@@ -70,7 +72,9 @@ class _Field:
         self.tabled = problem.metric.separable is not When.NEVER
         self.rising: FloatArray = problem.losses() if self.tabled else np.full(self.lattice.shape, -np.inf)
         self.closed: BoolArray = np.zeros(self.lattice.shape, np.bool_)  # refused or evaluated
-        self.accepted: BoolArray = np.zeros(self.lattice.shape, np.bool_)
+        self.spared: BoolArray = np.zeros(
+            self.lattice.shape, np.bool_
+        )  # not hopeless, nor is what lies above
         retained = _retained(problem)
         self.kept: list[list[float]] = retained.tolist()  # bits, by axis and level
         self.estimate = Estimate(self.lattice, retained)
@@ -82,7 +86,7 @@ class _Field:
         while (nodes := self.open_nodes()).any():
             if self.exact:
                 self.refuse_together(np.argwhere(maximal(nodes)))
-            elif self.tabled:
+            elif self.tabled or self.evaluate.best is None:
                 self.probe_each(maximal(nodes))
             else:
                 self.close_in(nodes)
@@ -110,11 +114,11 @@ class _Field:
     def probe(self, node: Node) -> Evaluation:
         """Evaluate a node and note what it says of others."""
         found = self.evaluate(node)
-        if found.acceptable:
-            self.closed[self.lattice.index(node)] = True
-            self.accepted[self.lattice.above(node)] = True
-        else:
+        if found.hopeless:
             self.closed[self.lattice.below(node)] = True
+        else:
+            self.closed[self.lattice.index(node)] = True
+            self.spared[self.lattice.above(node)] = True
         if not self.tabled:
             above = self.rising[self.lattice.above(node)]
             np.maximum(above, found.bound, out=above)
@@ -141,20 +145,23 @@ class _Field:
             self.look_ahead(groups)
             group = groups.pop()
             join = group.max(axis=0)
-            if not self.accepted[tuple(join)]:
+            if len(group) == 1 or not self.spared[tuple(join)]:
                 node = self.lattice.node(join)
-                if not self.probe(node).acceptable:
+                found = self.probe(node)
+                if found.hopeless:
                     continue
                 if len(group) == 1:
-                    self.descend(node)
-                    return
+                    if found.acceptable:
+                        self.descend(node)
+                        return
+                    continue  # Only this node is refused; what lies below it comes next.
             groups += self.split(group, group.min(axis=0), join)
 
     def look_ahead(self, groups: list[IntArray]) -> None:
         """Evaluate the nodes above the next groups beside each other, for nearly all will be needed."""
         if self.evaluate.wide:
             joins = [group.max(axis=0) for group in groups[-_AHEAD:]]
-            self.evaluate.ahead([self.lattice.node(join) for join in joins if not self.accepted[tuple(join)]])
+            self.evaluate.ahead([self.lattice.node(join) for join in joins if not self.spared[tuple(join)]])
 
     def split(self, group: IntArray, meet: IntArray, join: IntArray) -> list[IntArray]:
         """Split nodes where one axis keeps most more information on one side than on the other."""
@@ -206,9 +213,9 @@ class _Field:
     def refuse_join(self, group: IntArray) -> bool:
         """Refuse the node above all of a group, and so all of them."""
         join = group.max(axis=0)
-        if self.accepted[tuple(join)] and len(group) > 1:
+        if self.spared[tuple(join)] and len(group) > 1:
             return False
-        return not self.probe(self.lattice.node(join)).acceptable
+        return self.probe(self.lattice.node(join)).hopeless
 
     def raise_meet(self, group: IntArray, estimated: FloatArray, promising: float) -> bool:
         """Show that the node below all of a group is no better than the best, and so none of them is."""

@@ -67,6 +67,8 @@ def profile(
             raise UsageError(message)
         wanted = read_policy(policy, model, suppression_limit, None, None)
         files = {path: f"the hierarchy of {name!r}" for name, path in wanted.files.items()}
+        if wanted.population:
+            files[wanted.population] = "the population"
         check_target(output, force=force or extend, inputs={data: "the input", policy: "the policy", **files})
         if plots:
             prepare(plots)

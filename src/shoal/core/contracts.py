@@ -12,6 +12,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+import numpy as np
+
 from shoal.core.arrays import BoolArray, FloatArray, IntArray
 from shoal.core.classes import Classes
 from shoal.core.counts import Counts, Domain
@@ -45,16 +47,39 @@ class Guarantee(StrEnum):
 
 
 class Model(ABC):
-    """A privacy model: which classes must not be released."""
+    """A privacy model: which classes must not be released, or whether what remains may be."""
 
-    # Generalizing never turns a class that passes into one that must be suppressed.
+    # Generalizing never turns a class that passes into one that must be suppressed, unless options say less.
     monotone: ClassVar[When]
-    # The classes to suppress are exactly those with fewer than `least_size` records.
+    # The classes to suppress are exactly those with fewer than `least_size` records, unless options say more.
     by_size: ClassVar[bool] = False
 
     @abstractmethod
     def violations(self, classes: Classes) -> BoolArray:
         """Mark the classes to suppress."""
+
+    @property
+    def sizes_suffice(self) -> bool:
+        """Whether this model, with its options, looks at the sizes of classes alone."""
+        return self.by_size
+
+    def is_monotone(self, suppression: bool) -> bool:
+        """Tell whether this model, with its options, is monotone where records may be suppressed, or not."""
+        return self.monotone.given(suppression)
+
+    def holds(self, classes: Classes, suppressed: BoolArray) -> bool:
+        """Tell whether what remains may be released; for models about the whole table."""
+        return True
+
+    def unavoidable(self, classes: Classes) -> FloatArray:
+        """Return how many records of each class are refused here and at every node below, at least.
+
+        A search may refuse everything below a node at which they exceed the limit. Merging classes never
+        raises their sum.
+        """
+        if not self.is_monotone(suppression=True):
+            return np.zeros(len(classes))
+        return np.where(self.violations(classes), classes.sizes, 0.0)
 
     @property
     def least_size(self) -> int:
@@ -64,6 +89,26 @@ class Model(ABC):
     def sensitive(self, available: Sequence[str]) -> tuple[str, ...]:
         """Name the sensitive columns, of those available, whose distributions the model needs."""
         return ()
+
+    @property
+    def population_table(self) -> str | None:
+        """The table of a population, from which the input was drawn, that classes are looked up in."""
+        return None
+
+    @property
+    def unit_column(self) -> str | None:
+        """The column, of whatever role, whose distinct values are counted in each class."""
+        return None
+
+    @property
+    def needs_reference(self) -> bool:
+        """Whether the model compares classes with the whole input, which a release no longer shows."""
+        return False
+
+    @property
+    def needs_hierarchy(self) -> bool:
+        """Whether the sensitive columns that the model looks at need a hierarchy."""
+        return False
 
     def nearest(self, classes: Classes, limit: int) -> Self | None:
         """Return the strongest setting of this model that these classes reach within the limit."""

@@ -109,6 +109,7 @@ class Counts:
     keys: IntArray  # (words, combinations)
     sizes: IntArray  # (combinations,)
     sensitive: Mapping[str, Entries]
+    population: Counts | None = None  # what the records were drawn from, coded alike
 
     def __len__(self) -> int:
         """Return the number of combinations."""
@@ -122,7 +123,8 @@ class Counts:
     @cached_property
     def numbers(self) -> int:
         """How many numbers the counts hold in memory."""
-        return self.keys.size + self.sizes.size + sum(2 * e.keys.size for e in self.sensitive.values())
+        own = self.keys.size + self.sizes.size + sum(2 * e.keys.size for e in self.sensitive.values())
+        return own + (self.population.numbers if self.population else 0)
 
     def sample(self, most: int) -> Counts:
         """Return at most so many combinations, evenly spread, without sensitive values."""
@@ -134,6 +136,26 @@ class Counts:
         field = self.fields[column]
         codes: IntArray = (self.keys[field.word] >> field.shift) & field.mask
         return codes
+
+    def sizes_of(self, keys: IntArray) -> IntArray:
+        """Return the records of each of these combinations (words, rows), 0 where there are none."""
+        both = np.concatenate((self.keys, keys), axis=1)
+        order = np.argsort(both[0]) if len(both) == 1 else np.lexsort(both)
+        fresh = np.any(np.diff(both[:, order], axis=1, prepend=-1), axis=0)  # no key is below 0
+        place = np.empty(len(order), np.int64)
+        place[order] = np.cumsum(fresh) - 1
+        records = np.zeros(len(order), np.int64)
+        records[place[: len(self)]] = self.sizes
+        found: IntArray = records[place[len(self) :]]
+        return found
+
+    def widened(self, widths: Sequence[int]) -> Counts:
+        """Return the same combinations with fields of other widths, each as wide or wider."""
+        from shoal.core.kernels import pack
+
+        fields = layout(widths)
+        moves = _moves(self.fields, fields)
+        return Counts(fields, pack(self.keys, moves, fields[-1].word + 1), self.sizes, self.sensitive)
 
     def joint(self, column: str) -> tuple[Counts, int] | None:
         """Let a sensitive column's code be one more field of the key, and tell where; None without room."""
@@ -160,7 +182,8 @@ class Counts:
             keys = word.reshape(1, -1)
         else:
             keys, sizes = roll_up_words(self.keys, self.sizes, np.array(places), maps, inverse)
-        return Counts(self.fields, keys, sizes, self._moved(inverse))
+        population = self.population.roll_up(groups) if self.population else None
+        return Counts(self.fields, keys, sizes, self._moved(inverse), population)
 
     def project(self, columns: Sequence[int]) -> Counts:
         """Keep some columns' fields, packed afresh in this order, and add up what became equal."""
@@ -172,14 +195,15 @@ class Counts:
         packed = pack(self.keys, _moves(held, fields), words)
         cells = 1 << (fields[-1].shift + fields[-1].mask.bit_length())
         inverse = np.empty(len(self), np.int64) if self.sensitive else _NOBODY
+        population = self.population.project(columns) if self.population else None
         if words > 1:
             keys, sizes = roll_up_words(packed, self.sizes, _NO_FIELDS, _NOBODY, inverse)
-            return Counts(fields, keys, sizes, self._moved(inverse))
+            return Counts(fields, keys, sizes, self._moved(inverse), population)
         if cells <= len(self) and not self.sensitive:  # a cell for each possible key is then the fastest
             word, sizes = add_up_cells(packed[0], self.sizes, cells)
         else:
             word, sizes = roll_up_word(packed[0], self.sizes, _NO_FIELDS, _NOBODY, inverse)
-        return Counts(fields, word.reshape(1, -1), sizes, self._moved(inverse))
+        return Counts(fields, word.reshape(1, -1), sizes, self._moved(inverse), population)
 
     def _moved(self, inverse: IntArray) -> dict[str, Entries]:
         """Let the sensitive values follow their combinations to new rows."""

@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, overload
 
@@ -16,8 +16,8 @@ from shoal.core.arrays import BoolArray, FloatArray, IntArray
 from shoal.core.batch import CORES, BatchCounter
 from shoal.core.books import Books
 from shoal.core.cells import Cells
-from shoal.core.classes import Classes
-from shoal.core.contracts import Guarantee, Metric, Model
+from shoal.core.classes import Classes, Sensitive
+from shoal.core.contracts import Guarantee, Metric, Model, When
 from shoal.core.counts import Counts, of_sizes
 from shoal.core.hierarchy import Hierarchy
 from shoal.core.hubs import Hubs
@@ -32,6 +32,7 @@ LARGEST_HELD = 2_000_000  # nodes; a larger lattice is walked without arrays
 _SLICE = 4096  # nodes counted between two looks at the clock
 _WIDE = 200_000  # combinations; below, handing a node to another core costs more than counting it
 _EQUAL = 1e-12  # losses this close, relatively, are a tie
+_ROUNDING = 1e-9  # what sums of shares of a class may be off by
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,7 @@ class Problem:
     metric: Metric
     limit: int  # records that may be suppressed
     weights: tuple[float, ...]
+    about: Mapping[str, Sensitive] = field(default_factory=dict)
 
     @property
     def records(self) -> int:
@@ -54,7 +56,7 @@ class Problem:
     @cached_property
     def monotone_models(self) -> bool:
         """Whether everything above an acceptable node is acceptable."""
-        return all(model.monotone.given(self.limit > 0) for model in self.models)
+        return all(model.is_monotone(suppression=self.limit > 0) for model in self.models)
 
     @cached_property
     def monotone_metric(self) -> bool:
@@ -83,7 +85,7 @@ class Problem:
         """Return the classes at one node, rolled up in one pass; an Evaluator serves many nodes."""
         pairs = enumerate(zip(self.hierarchies, node, strict=True))
         groups = {column: hierarchy.groups(level) for column, (hierarchy, level) in pairs if level}
-        return Classes(self.counts.roll_up(groups) if groups else self.counts)
+        return Classes(self.counts.roll_up(groups) if groups else self.counts, self.about)
 
     def violations(self, classes: Classes) -> BoolArray:
         """Mark the classes that some model refuses."""
@@ -126,10 +128,11 @@ class Evaluation:
 
     node: Node
     acceptable: bool
-    suppressed: int  # records
+    suppressed: int  # records; of a refused node at least so many, for a refusal may stop early
     classes: int  # all, before suppression
     loss: float  # infinite where the node is refused
     bound: float  # no node above has a smaller loss
+    hopeless: bool = False  # every node below is refused too
     proven: Guarantee = Guarantee.NONE
     candidates: tuple[Node, ...] = ()  # the nodes among which the metric chose
     work: Work = Work()
@@ -238,11 +241,11 @@ class Evaluator:
 
     def judged(self, node: Node, counts: Counts) -> Evaluation:
         """Judge a node whose counts are at hand."""
-        return self._known.get(node) or self._note(self._judgement(node, Classes(counts)))
+        return self._known.get(node) or self._note(self._judgement(node, Classes(counts, self.problem.about)))
 
     def holds(self, counts: Counts) -> bool:
         """Tell whether counts over fewer columns are acceptable."""
-        classes = Classes(counts)
+        classes = Classes(counts, self.problem.about)
         suppressed = int(classes.sizes[self.problem.violations(classes)].sum())
         self._books.made(len(counts))
         self._books.subset_evaluations += 1
@@ -290,6 +293,14 @@ class Evaluator:
             return lambda: found
         lower, counts = self._hubs.below(node)
         self._books.read(len(counts), sum([low < high for low, high in zip(lower, node, strict=True)]))
+        if not self._by_size:
+            sizes, short = cells.count(counts, lower, node, self.problem.least_size)
+            # Too many are in small classes: whatever the other models say, this refuses the node.
+            known = short if short > self.problem.limit else None
+            found = self._judgement(
+                node, self.classes(node) if known is None else Classes(of_sizes(sizes)), known
+            )
+            return lambda: found
 
         def finish() -> Evaluation:
             sizes, short = cells.count(counts, lower, node, self.problem.least_size)
@@ -298,20 +309,39 @@ class Evaluator:
         return finish
 
     def _judgement(self, node: Node, classes: Classes, suppressed: int | None = None) -> Evaluation:
+        """Judge classes; what their sizes alone suppress may be known, where that settles it."""
+        problem = self.problem
         mask = None
         if suppressed is None:
-            mask = self.problem.violations(classes)
+            mask = problem.violations(classes)
             suppressed = int(classes.sizes[mask].sum())
         acceptable = self._acceptable(suppressed)
+        if acceptable and mask is not None:
+            acceptable = all(model.holds(classes, mask) for model in problem.models)
+        hopeless = not acceptable and (problem.monotone_models or mask is None or self._hopeless(classes))
         bound, loss = self._losses(node, classes, mask, acceptable)
-        return Evaluation(node, acceptable, suppressed, len(classes), loss, bound)
+        return Evaluation(node, acceptable, suppressed, len(classes), loss, bound, hopeless)
+
+    def _hopeless(self, classes: Classes) -> bool:
+        """Tell whether more than the limit, or everything, is refused here and at every node below."""
+        certain = np.max([model.unavoidable(classes) for model in self.problem.models], axis=0)
+        whole = np.ceil(certain - _ROUNDING * (1 + classes.sizes))  # records are refused whole
+        return not self._acceptable(int(whole.sum()))
+
+    @cached_property
+    def _by_size(self) -> bool:
+        """Whether the sizes of classes settle everything."""
+        metric = self.problem.metric
+        enough = metric.by_size or metric.separable.given(self.problem.limit > 0)
+        return enough and all(model.sizes_suffice for model in self.problem.models)
 
     @cached_property
     def _cells(self) -> Cells | None:
-        """What counts a node's class sizes, where nothing else is asked for and keys fit one word."""
+        """What counts a node's class sizes, where they may settle it and keys fit one word."""
         problem = self.problem
-        by_size = problem.metric.by_size or problem.metric.separable.given(problem.limit > 0)
-        if not by_size or len(problem.counts.keys) > 1 or not all(m.by_size for m in problem.models):
+        metric = problem.metric
+        known = metric.by_size or metric.separable is not When.NEVER  # the bound of a refused node
+        if not known or len(problem.counts.keys) > 1 or not (self._by_size or problem.least_size > 1):
             return None
         return Cells(problem.counts, problem.hierarchies)
 
@@ -319,7 +349,7 @@ class Evaluator:
     def _batches(self) -> BatchCounter | None:
         """What counts many nodes at once, where models look at sizes alone and keys fit one word."""
         problem = self.problem
-        if len(problem.counts.keys) > 1 or not all(model.by_size for model in problem.models):
+        if len(problem.counts.keys) > 1 or not all(model.sizes_suffice for model in problem.models):
             return None
         return BatchCounter(problem.counts, problem.hierarchies, problem.lattice, self.walk)
 
@@ -363,7 +393,10 @@ class Evaluator:
             loss = problem.loss_of(node)
             return loss, loss if acceptable else math.inf
         recoding = problem.recoding(node)
-        bound = metric.loss(problem, recoding, classes, classes.nothing())
+        if metric.separable is When.NEVER:
+            bound = metric.loss(problem, recoding, classes, classes.nothing())
+        else:
+            bound = problem.loss_of(node)
         if not acceptable:
             return bound, math.inf
         mask = problem.violations(classes) if mask is None else mask
@@ -371,7 +404,7 @@ class Evaluator:
 
     def classes(self, node: Node) -> Classes:
         """Return the classes at a node, without judging them."""
-        return Classes(self._hubs.counts(node))
+        return Classes(self._hubs.counts(node), self.problem.about)
 
     def _check_time(self, done: int | None = None) -> None:
         now = time.monotonic()

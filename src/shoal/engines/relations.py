@@ -211,7 +211,8 @@ def _array(values: Sequence[str] | Sequence[float | None]) -> pa.Array:
 
 
 def _dimension(domain: Domain, place: int, extra: Mapping[str, pa.Array]) -> Table:
-    columns = {f"{_VALUE}{place}": domain.values, **{f"{name}{place}": a for name, a in extra.items()}}
+    held = len(domain.values)  # codes behind these are of values that the table does not have
+    columns = {f"{_VALUE}{place}": domain.values, **{f"{n}{place}": a[:held] for n, a in extra.items()}}
     return ibis.memtable(pa.table(columns))
 
 

@@ -7,7 +7,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from shoal.core.arrays import BoolArray
+from shoal.core.arrays import BoolArray, IntArray
 from shoal.core.classes import Classes
 from shoal.core.contracts import Model, When
 from shoal.errors import PolicyError
@@ -15,9 +15,10 @@ from shoal.errors import PolicyError
 
 @dataclass(frozen=True)
 class KAnonymity(Model):
-    """Refuse classes of fewer than k records."""
+    """Refuse classes of fewer than k records, or of fewer than k distinct units such as persons."""
 
     k: int
+    unit: str | None = None  # a column that tells persons apart, where they may have several records
 
     monotone: ClassVar[When] = When.ALWAYS
     by_size: ClassVar[bool] = True
@@ -29,8 +30,21 @@ class KAnonymity(Model):
             raise PolicyError(message)
 
     def violations(self, classes: Classes) -> BoolArray:
-        """Mark the classes with fewer than k records."""
-        return classes.sizes < self.k
+        """Mark the classes with fewer than k records, or units."""
+        return self._measure(classes) < self.k
+
+    def _measure(self, classes: Classes) -> IntArray:
+        return classes.sizes if self.unit is None else classes.units(self.unit)
+
+    @property
+    def unit_column(self) -> str | None:
+        """The unit."""
+        return self.unit
+
+    @property
+    def sizes_suffice(self) -> bool:
+        """Whether records are counted, not units."""
+        return self.unit is None
 
     @property
     def least_size(self) -> int:
@@ -39,7 +53,9 @@ class KAnonymity(Model):
 
     def nearest(self, classes: Classes, limit: int) -> Self | None:
         """Return the largest k that these classes reach within the limit."""
-        sizes = np.sort(classes.sizes)
-        before = np.concatenate(([0], np.cumsum(sizes)[:-1]))  # records in smaller (or equal) classes before
-        reached = sizes[before <= limit]
+        measure = self._measure(classes)
+        order = np.argsort(measure, kind="stable")
+        sizes = classes.sizes[order]
+        before = np.concatenate(([0], np.cumsum(sizes)[:-1]))  # records in classes before, the smallest first
+        reached = measure[order][before <= limit]
         return replace(self, k=int(reached[-1])) if len(reached) else None

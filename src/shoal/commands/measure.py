@@ -1,0 +1,92 @@
+"""The command that says what a table satisfies as it is."""
+
+from __future__ import annotations
+
+import csv
+import math
+from typing import Annotated, Any
+
+import typer
+
+from shoal.commands.messages import progress_bar, reporting
+from shoal.commands.options import AsJson, Data, EngineName, MemoryLimit, Reveal
+from shoal.display import console, escaped, print_json, show_pairs
+
+# What each measure is called, and how it compares.
+_ROWS = {
+    "distinct_l": ("distinct l-diversity", "l"),
+    "entropy_l": ("entropy l-diversity", "l"),
+    "recursive_c": ("recursive (c,l)-diversity", "c above"),
+    "t_equal": ("t-closeness, equal distance", "t"),
+    "t_ordered": ("t-closeness, ordered distance", "t"),
+    "alpha": ("(alpha,k)-anonymity", "alpha"),
+    "basic_beta": ("basic beta-likeness", "beta"),
+    "enhanced_beta": ("enhanced beta-likeness", "beta"),
+    "delta": ("delta-disclosure", "delta above"),
+    "delta_present_only": ("delta-disclosure, present only", "delta above"),
+}
+
+
+def measure(
+    data: Data,
+    columns: Annotated[str, typer.Option(help="Columns whose combinations are the classes, as age,sex,zip.")],
+    sensitive: Annotated[
+        list[str] | None, typer.Option(help="Sensitive columns, as illness,ward; may be repeated.")
+    ] = None,
+    engine: EngineName = "duckdb",
+    memory_limit: MemoryLimit = None,
+    as_json: AsJson = False,
+    reveal: Reveal = False,
+) -> None:
+    """Say what a table satisfies as it is: k, and for each sensitive column l, t, alpha, beta and delta."""
+    from shoal.measure import measure as run
+
+    with reporting(as_json, reveal), progress_bar() as progress:
+        progress("measure", 0, None)
+        secrets = [name for text in sensitive or () for name in _names(text)]
+        found = run(data, _names(columns), secrets, engine=engine, memory_limit=memory_limit)
+    print_json(found.to_dict()) if as_json else show_measurement(found)
+
+
+def _names(text: str) -> list[str]:
+    """Read names between commas; one that has a comma itself stands in quotes."""
+    return next(csv.reader([text], skipinitialspace=True), [])
+
+
+def show_measurement(found: Any) -> None:
+    """Show the classes, and a table of what each sensitive column satisfies."""
+    from rich.table import Table
+
+    unique = found.unique_records
+    show_pairs(
+        {
+            "records": f"{found.records:,}",
+            "classes": f"{found.classes:,}, the smallest of {found.k:,} records",
+            "k": f"{found.k:,}",
+            "unique records": f"{unique:,} ({unique / found.records:.1%})",
+        }
+    )
+    if not found.sensitive:
+        return
+    table = Table(title="What every class satisfies", title_justify="left")
+    table.add_column("model")
+    table.add_column("")
+    for one in found.sensitive:
+        table.add_column(escaped(one.column), justify="right")
+    for name, (model, sign) in _ROWS.items():
+        table.add_row(
+            model, sign, *[_cell(getattr(one, name), least=name == "entropy_l") for one in found.sensitive]
+        )
+    screen = console()
+    screen.print(table)
+    for one in found.sensitive:
+        for note in one.notes:
+            screen.print(f"{one.column}: {note}", markup=False, highlight=False, soft_wrap=True)
+
+
+def _cell(value: float | None, *, least: bool) -> str:
+    """Write four decimals, rounded to the side on which the model holds."""
+    if value is None or isinstance(value, int):
+        return "none" if value is None else f"{value:,}"
+    parts = math.floor(value * 10_000 + 1e-6) if least else math.ceil(value * 10_000 - 1e-6)
+    return f"{parts / 10_000:,.4f}"

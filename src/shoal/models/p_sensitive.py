@@ -1,0 +1,55 @@
+"""p-sensitive k-anonymity: k records and p distinct sensitive values in each class (Truta and Vinay 2006)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
+
+import numpy as np
+
+from shoal.core.arrays import BoolArray, FloatArray
+from shoal.core.classes import Classes
+from shoal.core.contracts import When
+from shoal.errors import PolicyError
+from shoal.models.about import AboutSensitive, within
+
+
+@dataclass(frozen=True, kw_only=True)
+class PSensitive(AboutSensitive):
+    """Refuse classes of fewer than k records or fewer than p distinct values of a sensitive column."""
+
+    p: int
+    k: int
+
+    monotone: ClassVar[When] = When.ALWAYS
+
+    def __post_init__(self) -> None:
+        """Refuse settings that mean nothing."""
+        for name, value in (("p", self.p), ("k", self.k)):
+            if value < 1:
+                message = f"{name} must be at least 1, got {value}."
+                raise PolicyError(message)
+        if self.p > self.k:
+            message = f"p must not be above k, got p={self.p} and k={self.k}."
+            raise PolicyError(message)
+
+    @property
+    def least_size(self) -> int:
+        """The k."""
+        return self.k
+
+    def falls_short(self, classes: Classes, column: str) -> BoolArray:
+        """Mark the classes that are too small or hold too few values."""
+        short: BoolArray = (classes.sizes < self.k) | (classes.distinct(column) < self.p)
+        return short
+
+    def stuck(self, classes: Classes, column: str) -> FloatArray:
+        """Everything in a class that falls short: its parts have no more records and values."""
+        return np.where(self.falls_short(classes, column), classes.sizes, 0.0)
+
+    def nearest(self, classes: Classes, limit: int) -> Self | None:
+        """Return the largest p that these classes reach, with the same k."""
+        columns = self.sensitive(classes.sensitive)
+        distinct = np.min([classes.distinct(column) for column in columns], axis=0)
+        worst = within(classes, np.where(classes.sizes < self.k, np.inf, -distinct), limit)
+        return None if worst is None or worst > -2 else replace(self, p=min(int(-worst), self.k))

@@ -1,0 +1,157 @@
+"""What models may know of sensitive columns, of persons with several records, and of a population."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+
+from shoal.core.arrays import IntArray
+from shoal.core.builder import number_of
+from shoal.core.classes import UNIT, Sensitive
+from shoal.core.contracts import Engine
+from shoal.core.counts import Counts, Domain
+from shoal.core.listed import Order
+from shoal.errors import DataError, PolicyError
+from shoal.policy import Policy
+
+Text = str | None
+Reference = Mapping[str, Sequence[tuple[Text, int]]]  # how often each value occurs in the whole input
+
+
+def count(
+    engine: Engine, table: Any, quasi: Sequence[str], sensitive: Sequence[str], units: Sequence[str]
+) -> tuple[Counts, dict[str, Domain]]:
+    """Count combinations with sensitive values, and with units apart from them."""
+    counts, domains = engine.count(table, quasi, list(dict.fromkeys([*sensitive, *units])))
+    entries = {name: counts.sensitive[name] for name in sensitive}
+    entries |= {UNIT + name: counts.sensitive[name] for name in units}
+    return replace(counts, sensitive=entries), domains
+
+
+def about(
+    policy: Policy, counts: Counts, domains: Mapping[str, Domain], reference: Reference | None = None
+) -> dict[str, Sensitive]:
+    """Describe the sensitive columns; the reference is what was counted, or the whole input where given.
+
+    Values that occur in the reference alone get codes behind those of the table.
+    """
+    found = {}
+    for name, own in reference_of(counts, domains).items():
+        texts, totals = [text for text, _ in own], [number for _, number in own]
+        if reference is not None and name in reference:
+            told = dict(reference[name])
+            texts = _as_told(texts, told)
+            present = set(texts)
+            texts += [text for text in told if text not in present]
+            totals = [told.get(text, 0) for text in texts]
+        order: tuple[str, ...] = ()
+        hierarchy = None
+        if policy.columns[name].hierarchy is not None:
+            rule = policy.builder(name)
+            order = rule.order if isinstance(rule, Order) else ()
+            hierarchy = rule.bind(Domain(name, texts, tuple(texts)))
+        found[name] = Sensitive(np.array(totals, np.int64), order_of(texts, order), hierarchy)
+    return found
+
+
+def _as_told(texts: Sequence[Text], told: Mapping[Text, int]) -> list[Text]:
+    """Write numbers as the reference does: a release may show 45.0 where the input has 45."""
+    here = set(texts)
+    unseen = {number_of(text): text for text in told if text is not None and text not in here}
+    unseen.pop(None, None)
+    strange = {text: number_of(text) for text in texts if text is not None and text not in told}
+    return [unseen.pop(strange[text], text) if text in strange else text for text in texts]  # each once
+
+
+def order_of(texts: Sequence[Text], listed: Sequence[str] = ()) -> IntArray:
+    """Return each value's place in its column's own order: as listed, numbers as numbers, else as text.
+
+    What is not listed comes behind, and what is missing last.
+
+    >>> order_of(["10", None, "9"]), order_of(["low", "high", "mid"], ["low", "mid", "high"])
+    (array([1, 2, 0]), array([0, 2, 1]))
+    """
+    place = {value: number for number, value in enumerate(listed)}
+    numbers = [number_of(text or "0") for text in texts]
+    if None in numbers:
+        numbers = [Decimal(0)] * len(texts)
+    keys = [
+        (text is None, place.get(text or "", len(place)), number, text or "")
+        for text, number in zip(texts, numbers, strict=True)
+    ]
+    found = np.empty(len(texts), np.int64)
+    found[sorted(range(len(texts)), key=keys.__getitem__)] = np.arange(len(texts))
+    return found
+
+
+def with_population(
+    policy: Policy, engine: Engine, counts: Counts, domains: Mapping[str, Domain]
+) -> tuple[Counts, dict[str, Domain]]:
+    """Count the population into the same combinations; its own values get codes behind the sample's."""
+    path = policy.population
+    if path is None:
+        return counts, dict(domains)
+    quasi = policy.roles.quasi_identifiers
+    opened = engine.open(path)
+    absent = [name for name in quasi if name not in engine.columns(opened)]
+    if absent:
+        message = f"The population lacks quasi-identifiers of the policy: {', '.join(map(repr, absent))}."
+        raise PolicyError(message)
+    there, others = engine.count(opened, quasi)
+    joined = dict(domains)
+    maps = {}
+    for column, name in enumerate(quasi):
+        texts = list(domains[name].texts)
+        codes = {text: code for code, text in enumerate(texts)}
+        texts += [text for text in others[name].texts if text not in codes]
+        codes |= {text: code for code, text in enumerate(texts[len(domains[name]) :], len(domains[name]))}
+        joined[name] = Domain(name, domains[name].values, tuple(texts))
+        maps[column] = np.array([codes[text] for text in others[name].texts])
+    widths = [joined[name].bits for name in quasi]
+    population = there.widened(widths).roll_up(maps)
+    sample = counts.widened(widths)
+    if (population.sizes_of(sample.keys) < sample.sizes).any():
+        message = (
+            "The population does not cover the table: some combination of quasi-identifiers has more records "
+            "in the table. A population holds all records that the table was drawn from."
+        )
+        raise DataError(message)
+    return replace(sample, population=population), joined
+
+
+def reference_in(engine: Engine, table: Any, names: Sequence[str]) -> dict[str, list[tuple[Text, int]]]:
+    """Count how often each value of some columns occurs in a table."""
+    opened = engine.open(table)
+    absent = [name for name in names if name not in engine.columns(opened)]
+    if absent:
+        message = f"The reference lacks sensitive columns of the policy: {', '.join(map(repr, absent))}."
+        raise PolicyError(message)
+    found = {}
+    for name in names:
+        counts, domains = engine.count(opened, [name])
+        found[name] = _totals(counts.codes(0), counts.sizes, domains[name])
+    return found
+
+
+def reference_of(counts: Counts, domains: Mapping[str, Domain]) -> dict[str, list[tuple[Text, int]]]:
+    """Return how often each value of each sensitive column occurs in the whole input."""
+    return {
+        name: _totals(entries.codes, entries.counts, domains[name])
+        for name, entries in counts.sensitive.items()
+        if not name.startswith(UNIT)
+    }
+
+
+def _totals(codes: IntArray, counts: IntArray, domain: Domain) -> list[tuple[Text, int]]:
+    totals = np.bincount(codes, counts, len(domain)).astype(np.int64).tolist()
+    return list(zip(domain.texts, totals, strict=True))
+
+
+def unknown_to(reference: Reference, name: str, texts: Iterable[Text]) -> int:
+    """Count the values of a column that the reference does not have."""
+    told = dict(reference[name])
+    return sum(text not in told for text in _as_told(list(texts), told))
