@@ -59,10 +59,8 @@ def acceptable(rows, hierarchies, node, limit, k=1, l=1, sensitive=None, extra=N
 
 
 def loss(
-    metric, rows, hierarchies, node, k=1, l=1, sensitive=None, weights=None, leaves=None, least_size=None,
-    extra=None,
+    metric, rows, hierarchies, node, k=1, l=1, sensitive=None, weights=None, least_size=None, extra=None
 ):  # fmt: skip
-    """`leaves`: per column the listed values beyond those of the data, as {value: labels}."""
     weights = weights or [1] * len(node)
     found = classes(rows, hierarchies, node)
     extra = at_node(extra, hierarchies, node)
@@ -83,7 +81,7 @@ def loss(
         return sum(w * _entropy(rows, hierarchies, node, c) for c, w in enumerate(weights))
     if metric in ("coverage", "coverage-geometric"):
         gone = {position for labels in bad for position in found[labels]}
-        columns = [_coverage(rows, hierarchies, node, c, gone, leaves) for c in range(len(node))]
+        columns = [_coverage(rows, hierarchies, node, c, gone) for c in range(len(node))]
         if metric == "coverage":
             return sum(w * x for w, x in zip(weights, columns, strict=True)) / sum(weights)
         return math.prod((1 + x) ** (w / sum(weights)) for w, x in zip(weights, columns, strict=True)) - 1
@@ -105,9 +103,8 @@ def _entropy(rows, hierarchies, node, column):
     return total
 
 
-def _coverage(rows, hierarchies, node, column, gone, leaves):
+def _coverage(rows, hierarchies, node, column, gone):
     hierarchy = {value: hierarchies[column][value] for value in {row[column] for row in rows}}
-    hierarchy |= (leaves or [{}] * len(node))[column]
     size = Counter(_group(hierarchy, value, node[column]) for value in hierarchy)
     total = 0.0
     for position, row in enumerate(rows):

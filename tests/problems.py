@@ -123,16 +123,7 @@ class Case:
 
     def wishes(self) -> dict[str, Any]:
         least = max([self.k, self.l, *[model.least_size for model in self.built()]])
-        return self.asked() | {"weights": self.weights, "least_size": least, "leaves": self.leaves()}
-
-    def leaves(self) -> list[dict[int, list[str]]]:
-        """The values that the population alone has: hierarchies cover them too."""
-        here = [{row[c] for row in self.rows} for c in range(len(self.hierarchies))]
-        there = [{row[c] for row in self.population or ()} for c in range(len(self.hierarchies))]
-        return [
-            {value: tree[value] for value in sorted(others - own)}
-            for tree, own, others in zip(self.hierarchies, here, there, strict=True)
-        ]
+        return self.asked() | {"weights": self.weights, "least_size": least}
 
     def built(self) -> list[Any]:
         return [MODELS.create(name, options) for name, options in self.models]
@@ -148,7 +139,9 @@ class Case:
         bound = []
         for column, hierarchy in enumerate(self.hierarchies):
             name = f"c{column}"
-            bound.append(nest(name, [hierarchy[v] for v in values[column]]))
+            own = {row[column] for row in self.rows}
+            here = values[column]
+            bound.append(nest(name, [hierarchy[v] for v in here], counted=[v in own for v in here]))
         names = [h.name for h in bound]
         heights = {h.name: h.height for h in bound}
         lattice = build(
@@ -258,7 +251,7 @@ def edges(draw: Any, names: Sequence[str] = tuple(OPTIONS)) -> Case:
     """
     values, other = draw(st.integers(3, 5)), draw(st.integers(1, 2))
     tree = {c: [str(c), f"g{draw(st.integers(0, 1))}", "*"] for c in range(values)}
-    numbers = st.sampled_from([0, 0, 1, 2, 3, 5])
+    numbers = st.sampled_from(draw(st.sampled_from([(0, 0, 1, 2, 3, 5), (0, 0, 0, 0, 0, 0, 1, 4)])))
     held = [((c, v % other), v) for c in range(values) for v in range(3) for _ in range(draw(numbers))]
     held = held or [((0, 0), 0)]
     rows, secret = [row for row, _ in held], [value for _, value in held]
@@ -269,19 +262,38 @@ def edges(draw: Any, names: Sequence[str] = tuple(OPTIONS)) -> Case:
     )  # fmt: skip
     case = draw(with_models(case, names, most=1))
     case.columns = {"s": secret, "z": secret}
-    ((name, options),) = case.models
-    tight = _on_the_edge(case.problem(), draw(st.integers(0, len(rows))))
-    case.models = [(name, {option: getattr(tight, option) for option in options})]
-    return case
+    return _tightened(case, draw(st.integers(0, len(rows))))
 
 
-def _on_the_edge(problem: Problem, limit: int) -> Any:
-    """The last model of a problem, so strong that some class at the bottom only just passes."""
-    classes, model = problem.classes(problem.lattice.bottom), problem.models[-1]
+@st.composite
+def pairs(draw: Any, names: Sequence[str] = tuple(OPTIONS)) -> Case:
+    """Few classes and two models, of any kind, that some of them, or what is left of them, only just pass."""
+    first = draw(edges(names))
+    second = draw(with_models(first, names, most=1))
+    both = replace(
+        second,
+        k=1,
+        models=[*first.models, *second.models],
+        columns=first.columns,
+        units=first.units or second.units,
+        population=first.population or second.population,
+    )
+    return _tightened(both, draw(st.sampled_from([0, both.limit])))
+
+
+def _tightened(case: Case, limit: int) -> Case:
+    """The case with its last model so strong that some class at the bottom, or the rest, only just passes."""
+    problem = case.problem()
+    classes, tight = problem.classes(problem.lattice.bottom), problem.models[-1]
     kept = classes.sizes[~problem.violations(classes)]
-    if hasattr(model, "risk"):
-        return replace(model, risk=float(len(kept) / kept.sum())) if len(kept) else model
-    return model.nearest(classes, limit) or model
+    if hasattr(tight, "risk"):
+        tight = replace(tight, risk=float(len(kept) / kept.sum())) if len(kept) else tight
+    elif hasattr(tight, "share"):
+        tight = replace(tight, share=float((kept == 1).sum() / kept.sum())) if len(kept) else tight
+    else:
+        tight = tight.nearest(classes, limit) or tight
+    *others, (name, options) = case.models
+    return replace(case, models=[*others, (name, {option: getattr(tight, option) for option in options})])
 
 
 @st.composite

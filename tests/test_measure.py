@@ -175,6 +175,8 @@ def test_adult_is_measured_within_half_a_second_of_counting(sensitive: str) -> N
         ([], ["s"], UsageError, "No columns are named. Name those that somebody could know of a person"),
         (["x", "yy"], [], UnknownName, "Unknown column 'yy'. Did you mean 'y'? Available: s, x, y."),
         (["x"], ["ss"], UnknownName, "Unknown sensitive column 'ss'. Did you mean 's'?"),
+        (["x", ""], [], UsageError, "A column has an empty name. Is there a comma too many?"),
+        (["x"], [""], UsageError, "A sensitive column has an empty name. Is there a comma too many?"),
         (["x", "x"], [], UsageError, "The column 'x' is named twice. Name it once."),
         (["x"], ["s", "s"], UsageError, "The sensitive column 's' is named twice. Name it once."),
         (["x", "s"], ["s"], UsageError, "'s' is both among the columns and sensitive"),
@@ -243,6 +245,7 @@ def test_what_is_shown_is_rounded_to_the_side_that_holds(tmp_path: Path) -> None
     shown = run(path, "--columns", "x", "--sensitive", "s").stdout
     assert "0.6667" in shown  # alpha: two thirds
     assert "1.8898" in shown  # entropy l: 3 / 2 ** (2 / 3) is 1.88988
+    assert "2.0000 (l=2)" in shown  # recursive c: two of the first value over one from the second on
 
 
 def test_the_command_tells_errors_as_others_do(data: Path) -> None:

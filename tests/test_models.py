@@ -21,7 +21,7 @@ from shoal.core.evaluate import Evaluator
 from shoal.core.hierarchy import nest
 from shoal.errors import InternalError, PolicyError, UnknownName
 from shoal.models import MODELS
-from shoal.models.about import above_caps
+from shoal.models.sensitive_model import above_caps
 from shoal.models.t_closeness import distances, farthest
 
 
@@ -229,6 +229,24 @@ def test_a_value_that_the_reference_lacks_is_refused_without_a_warning() -> None
         ("enhanced-beta-likeness", {"beta": 1}),
     ):
         assert MODELS.create(name, options).violations(classes).tolist() == [True, False]
+
+
+@pytest.mark.filterwarnings("ignore:invalid value")
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("t-closeness", {"t": 1}),
+        ("t-closeness", {"t": 1, "distance": "hierarchical"}),
+        ("basic-beta-likeness", {"beta": 9}),
+        ("enhanced-beta-likeness", {"beta": 9}),
+        ("delta-disclosure", {"delta": 9, "present_only": True}),
+    ],
+)
+def test_without_any_reference_nothing_passes(name: str, options: dict[str, Any]) -> None:
+    """What is no number is no proof."""
+    tree = {0: ["0", "*"], 1: ["1", "*"]}
+    classes = classes_of([[5, 5], [0, 10]], whole=[0, 0], tree=tree)
+    assert MODELS.create(name, options).violations(classes).all()
 
 
 def test_a_class_too_poor_in_values_is_lost_as_a_whole() -> None:

@@ -19,6 +19,7 @@ from typing import Any
 
 import adult
 import numpy as np
+import pandas as pd
 import pytest
 import yaml
 from adult import needs_adult
@@ -28,7 +29,7 @@ import shoal
 from shoal.cli import app
 from shoal.commands.prompt import Prompt
 from shoal.core.tabulate import Tabulation
-from shoal.errors import UnknownName, UsageError
+from shoal.errors import Infeasible, UnknownName, UsageError
 from shoal.negotiate import Negotiation
 from shoal.offer import adopted, offer_of
 from shoal.policy import Policy
@@ -604,6 +605,31 @@ def test_an_offer_replaces_its_own_model_and_leaves_the_others() -> None:
     assert policy.models == [{"distinct-l-diversity": {"l": 4}}]
     policy, levels = adopted(policy_of([k]), {"a": 1})  # levels alone
     assert (policy.models, levels) == ([k], {"a": 1})
+
+
+def test_an_offer_leaves_k_of_persons_as_it_is() -> None:
+    persons, k = {"k-anonymity": {"k": 3, "unit": "pid"}}, {"k-anonymity": {"k": 2}}
+    adopt = {"node": {"a": 0}, "k": 7, "limit": 3}
+    for before, after in (([persons], [persons]), ([k, persons], [persons]), ([persons, k], [persons])):
+        policy, _ = adopted(policy_of(before, pid={"role": "identifier"}), adopt)
+        assert [model for model in policy.models if model in after] == after
+        assert {"k-anonymity": {"k": 7}} in policy.models
+        assert k not in policy.models
+
+
+@pytest.mark.parametrize("written", [False, True])
+def test_an_offer_is_released_only_where_its_persons_are_enough(written: bool) -> None:
+    """Two records of one person are no class of two persons, whatever a profile of records offers."""
+    table = pd.DataFrame({"a": ["1", "1", "2", "2"], "pid": ["p", "p", "q", "r"]})
+    columns = {"a": {"role": QUASI, "hierarchy": "flat"}, "pid": {"role": "identifier"}}
+    policy = {"columns": columns, "models": [{"k-anonymity": {"k": 2, "unit": "pid"}}]}
+    found = shoal.profile(table, policy).negotiate()
+    assert found.besides == ("k-anonymity of pid",)
+    assert found.exact is not None
+    assert found.exact.node == {"a": 0}
+    offer = json.dumps({"node": {"a": 0}, "k": 2, "limit": 0}) if written else found.exact
+    with pytest.raises(Infeasible, match="2 of 4 records would have to be suppressed"):
+        shoal.anonymize(table, policy, node=offer)
 
 
 def test_a_column_may_be_called_node() -> None:

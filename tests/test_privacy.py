@@ -20,10 +20,19 @@ from typer.testing import CliRunner
 import shoal
 from shoal.cli import app
 from shoal.engines import ENGINES
-from shoal.errors import DataError, Infeasible, PolicyError, ShoalError, UnknownName, UsageError
+from shoal.errors import (
+    DataError,
+    HierarchyError,
+    Infeasible,
+    PolicyError,
+    ShoalError,
+    UnknownName,
+    UsageError,
+)
 from shoal.models import MODELS
 from shoal.policy import Policy
 from shoal.problem import counted, problem_of
+from shoal.sensitive import order_of
 
 pytestmark = pytest.mark.filterwarnings("ignore:fetch_arrow_table:DeprecationWarning")
 
@@ -250,8 +259,11 @@ def test_a_reference_that_is_not_the_input_is_refused(desk: Desk) -> None:
     other = people()
     other["illness"] = ["gout"] * 120
     wrong = write(desk.folder / "other.csv", other)
-    with pytest.raises(DataError, match=r"The release has 3 values of 'illness' that the .* does not know"):
+    with pytest.raises(DataError, match="The release has 3 values of 'illness' that the recipe or"):
         shoal.verify(desk.output, policy, reference=wrong)
+    few = write(desk.folder / "few.csv", {name: column[:60] for name, column in people().items()})
+    with pytest.raises(DataError, match=r"values of 'illness' that .* does not have, or has less often"):
+        shoal.verify(desk.output, policy, reference=few)
     lacking = write(desk.folder / "lacking.csv", {"age": [1]})
     with pytest.raises(PolicyError, match="The reference lacks sensitive columns of the policy: 'illness'"):
         shoal.verify(desk.output, policy, reference=lacking)
@@ -302,7 +314,17 @@ def test_a_recipe_without_a_column_leaves_its_model_unchecked(desk: Desk) -> Non
 
 
 @pytest.mark.parametrize(
-    "damage", [[1], {"illness": 3}, {"illness": [["flu", "many"]]}, {"illness": [[1, 2]]}]
+    "damage",
+    [
+        [1],
+        {"illness": 3},
+        {"illness": [["flu", "many"]]},
+        {"illness": [[1, 2]]},
+        {"illness": [["flu", 0], ["cold", 0], ["gout", 0]]},
+        {"illness": [["flu", 119]]},
+        {"illness": [["flu", 60], ["flu", 60]]},
+        {"illness": [["flu", 121], ["cold", -1]]},
+    ],
 )
 def test_a_damaged_reference_in_a_recipe_is_told(desk: Desk, damage: Any) -> None:
     policy = desk.wish(("t-closeness", {"t": 0.3, **ILLNESS}))
@@ -355,6 +377,22 @@ def test_numbers_are_ordered_as_numbers() -> None:
 # Persons with several records
 
 
+@pytest.mark.parametrize(
+    ("texts", "listed", "ordered"),
+    [
+        (["8", "9", "10", "11", "?"], [], ["8", "9", "10", "11", "?"]),
+        (["b", "10", None, "9", "a", ""], [], ["9", "10", "", "a", "b", None]),
+        (["-1", "", "5"], [], ["-1", "5", ""]),
+        (["1", "2", "3", "x"], ["1", "3"], ["1", "3", "2", "x"]),
+    ],
+)
+def test_numbers_come_first_in_their_order_and_texts_behind(
+    texts: list[str | None], listed: list[str], ordered: list[str | None]
+) -> None:
+    """One code for what is unknown does not make the numbers alphabetical."""
+    assert [texts[code] for code in order_of(texts, listed).argsort()] == ordered
+
+
 def test_persons_are_counted_not_records(desk: Desk) -> None:
     """Every person has two records of consecutive ages; k persons need wider classes than k records."""
     records = shoal.anonymize(desk.data, desk.wish(("k-anonymity", {"k": 4})), output=desk.output)
@@ -399,6 +437,27 @@ def test_masked_records_of_one_person_are_dropped() -> None:
 # Populations
 
 
+@pytest.mark.parametrize("empty", [None, ""])
+def test_masked_records_that_would_join_an_empty_class_are_dropped(empty: str | None, tmp_path: Path) -> None:
+    """Records without a value at level 0 look as masked ones do: together they would violate the model."""
+    secret = ["x", "y"] * 3 + ["x"] * 3 + ["x", "y"] * 3
+
+    def of(first: str | None) -> pa.Table:
+        return pa.table({"a": [first] * 6 + ["1"] * 3 + ["2"] * 6, "s": secret})
+
+    flat = {"role": "quasi-identifier", "hierarchy": "flat", "max_level": 0}
+    policy = {
+        "columns": {"a": flat, "s": {"role": "sensitive"}},
+        "models": [{"t-closeness": {"t": 0.2}}],
+        "suppression_limit": 3,
+        "suppressed": "mask",
+    }
+    for output in (None, tmp_path / "release.csv"):
+        release = shoal.anonymize(of(empty), policy, output=output)
+        assert (release.suppressed, release.masked, release.verification.records) == (3, 0, 12)
+    assert shoal.anonymize(of("0"), policy).masked == 3
+
+
 def test_k_map_looks_up_the_population(desk: Desk) -> None:
     """The table alone has few of each age; the population has twice as many, and ages of its own."""
     policy = desk.wish(("k-map", {"k": 4, "population": "population.csv"}), suppression_limit=0)
@@ -411,6 +470,30 @@ def test_k_map_looks_up_the_population(desk: Desk) -> None:
     inside = Counter(zip(*crowd().values(), strict=True))
     assert len(kept) == 120
     assert min(inside[pair] for pair in kept) >= 4 > min(Counter(kept).values())
+
+
+def test_what_the_fresh_count_cannot_show_is_said(desk: Desk) -> None:
+    """A release shows neither its population nor its persons: these were judged before it was written."""
+    persons = {"name": {"role": "identifier"}}
+    policy = {
+        "columns": {"a": quasi()} | persons,
+        "models": [
+            {"k-anonymity": {"k": 2, "unit": "name"}},
+            {"k-map": {"k": 2, "population": "some.csv"}},
+            {"k-anonymity": {"k": 2}},
+        ],
+    }
+    desk.policy.write_text(yaml.safe_dump(policy), encoding="utf-8")
+    data = write(desk.folder / "some.csv", {"a": ["x", "x", "y", "y"], "name": [1, 2, 3, 4]})
+    asked = ("anonymize", data, "--policy", desk.policy, "--output", desk.output)
+    told = json.loads(desk.call(*asked, "--json").stdout)
+    assert told["verified"]
+    assert [text.split(" cannot")[0] for text in told["unchecked"]] == ["k-anonymity", "k-map"]
+    shown = " ".join(desk.call(*asked, "--force").stdout.split())
+    assert "counted afresh from what was written; k-anonymity and k-map were judged before writing" in shown
+    plain = ("--model", "k-anonymity:k=2", "--force")
+    assert json.loads(desk.call(*asked, *plain, "--json").stdout)["unchecked"] == []
+    assert "judged before" not in desk.call(*asked, *plain).stdout
 
 
 def test_a_recipe_finds_the_population_again(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -427,14 +510,42 @@ def test_a_population_that_does_not_cover_the_table_is_refused(desk: Desk) -> No
     few = people()
     write(desk.population, {"age": few["age"][:-1], "sex": few["sex"][:-1]})
     policy = desk.wish(("k-map", {"k": 2, "population": "population.csv"}))
-    with pytest.raises(DataError, match="The population does not cover the table: some combination"):
+    with pytest.raises(DataError, match=r"1 of 40 combinations .* fewer records in it, 0 of them none"):
         shoal.anonymize(desk.data, policy)
     write(desk.population, {"age": few["age"]})
     with pytest.raises(PolicyError, match="The population lacks quasi-identifiers of the policy: 'sex'"):
         shoal.anonymize(desk.data, policy)
+    write(desk.population, {"age": [], "sex": []})
+    with pytest.raises(DataError, match="The population has no rows"):
+        shoal.anonymize(desk.data, policy)
     desk.population.unlink()
     with pytest.raises(DataError, match="No such file"):
         shoal.anonymize(desk.data, policy)
+
+
+def test_a_value_of_the_population_that_a_hierarchy_lacks_is_told_as_such(tmp_path: Path) -> None:
+    path = write(tmp_path / "population.csv", {"a": ["x", "y", "z", "z"]})
+    models = [{"k-map": {"k": 1, "population": str(path)}}]
+    both = r"2 values \(1 of the population\) are not"
+    for listed, says in ((["x", "y"], "1 value of the population is not"), (["x"], both)):
+        policy = {"columns": {"a": quasi({"tree": {"g": listed}})}, "models": models}
+        with pytest.raises(HierarchyError, match=says):
+            shoal.anonymize(pa.table({"a": ["x", "y"]}), policy)
+
+
+@pytest.mark.parametrize(
+    ("rule", "loss"),
+    [({"intervals": [2, 4]}, 0.25), ({"tree": {"g": ["1", "2", "3", "4"], "h": ["5"]}}, 0.75)],
+)
+def test_values_of_the_population_alone_are_no_leaves_unless_listed(
+    tmp_path: Path, rule: Any, loss: float
+) -> None:
+    """The loss of the table's records does not depend on whom they were drawn from."""
+    path = write(tmp_path / "population.csv", {"a": [1, 1, 2, 3, 4, 5]})
+    for model in ({"k-anonymity": {"k": 1}}, {"k-map": {"k": 1, "population": str(path)}}):
+        policy = {"columns": {"a": quasi(rule)}, "models": [model], "metric": "coverage"}
+        found = shoal.anonymize(pa.table({"a": [1, 1, 2, 3]}), policy, node={"a": 1})
+        assert found.loss == pytest.approx(loss)
 
 
 def test_a_population_may_have_many_more_values(tmp_path: Path) -> None:

@@ -435,6 +435,8 @@ K2 = {"k-anonymity": {"k": 2}}
         ([K2, about(2, "illness")], {"l": 2}, ["k-anonymity"]),
         ([K2, about(2, "illness")], {}, ["distinct-l-diversity of illness"]),
         ([K2, about(2)], {}, ["distinct-l-diversity"]),
+        ([{"k-anonymity": {"k": 2, "unit": "job"}}], {}, ["k-anonymity of job"]),
+        ([K2, {"k-anonymity": {"k": 3, "unit": "job"}}], {"k": 4}, ["k-anonymity of job"]),
         ([K2, about(2)], {"l": 2, "sensitive": "job"}, ["k-anonymity", "distinct-l-diversity of illness"]),
     ],
 )

@@ -11,7 +11,7 @@ import oracle
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from problems import Case, cases, counts_of, edges, larger
+from problems import Case, cases, counts_of, edges, larger, pairs
 
 from shoal.algorithms import ALGORITHMS, contour
 from shoal.core import evaluate
@@ -85,6 +85,12 @@ def test_contour_matches_the_oracle_where_merging_spoils_classes(case: Case) -> 
     check(case, "contour")
 
 
+@settings(max_examples=400, deadline=None)
+@given(case=pairs())
+def test_contour_matches_the_oracle_for_pairs_of_models(case: Case) -> None:
+    check(case, "contour")
+
+
 @settings(max_examples=250, deadline=None)
 @given(case=cases() | edges())
 def test_contour_without_arrays_matches_the_oracle(case: Case) -> None:
@@ -152,14 +158,24 @@ def test_ola_lists_exactly_the_minimal_nodes(case: Case) -> None:
 
 def relaxed(case: Case, nearest: dict[str, Any]) -> Iterator[Case]:
     """The case with each relaxation of a model, where it is plain whose option it is."""
-    own = [("k-anonymity", {"k": case.k}), ("distinct-l-diversity", {"l": case.l})][: 1 + (case.l > 1)]
+    own = [("k-anonymity", {"k": case.k}), ("distinct-l-diversity", {"l": case.l, "column": "l"})]
+    own = own[: 1 + (case.l > 1)]
     models = [*own, *case.models]
     for key in nearest.keys() - {"suppression_limit", "max_level"}:
         name, _, option = key.rpartition(".")
-        having = [n for n, (model, options) in enumerate(models) if option in options and name in ("", model)]
-        assert having
-        if len(having) > 1:
-            continue
+        name, _, number = name.partition(" #")
+        name, _, column = name.partition(" of ")
+        having = [
+            n
+            for n, (model, options) in enumerate(models)
+            if option in options
+            and name in ("", model)
+            and column in ("", options.get("column"), options.get("unit"))
+            and number in ("", str(n + 1))
+        ]
+        if len(having) > 1 and name:  # one of them is about every column
+            having = [n for n in having if not (models[n][1].get("column") or models[n][1].get("unit"))]
+        assert len(having) == 1
         place = having[0] - len(own)
         if place < 0:
             yield replace(case, **{option: nearest[key]})
@@ -183,7 +199,8 @@ def test_the_nearest_miss_would_do(case: Case) -> None:
     told = f"{gone} of {len(case.rows)} records would have to be suppressed"
     assert (told in str(caught.value)) == (gone > case.limit or gone == len(case.rows))
     refused = f"all {case.problem().lattice.size} nodes are refused"
-    assert (refused in str(caught.value)) == (not case.problem().monotone_models)
+    several = case.problem().lattice.size > 1
+    assert (refused in str(caught.value)) == (several and not case.problem().monotone_models)
     if "suppression_limit" in nearest:
         assert oracle.acceptable(case.rows, case.hierarchies, top, nearest["suppression_limit"], **wishes)
         assert nearest["suppression_limit"] > case.limit
@@ -289,11 +306,61 @@ def test_a_k_above_the_records_names_one_that_would_do(high: int, nearest: dict[
 
 def test_a_constant_sensitive_column_has_one_value() -> None:
     case = diverse([7] * 8, 2, models=[("distinct-l-diversity", {"l": 2})])
-    with pytest.raises(Infeasible, match="one class of all records reaches l=1") as caught:
+    with pytest.raises(Infeasible) as caught:
         search(case.problem())
     assert caught.value.nearest == {}  # l = 1 asks for nothing
+    assert str(caught.value).endswith(
+        "No recoding of this table satisfies distinct-l-diversity: column 's' has one value. "
+        "Leave out distinct-l-diversity, or let it look at a column of several values."
+    )
     close = replace(case, models=[("t-closeness", {"t": 0.0})])
     assert search(close.problem())[1].node == (0,)
+
+
+def test_an_l_above_the_records_says_the_largest_too() -> None:
+    case = diverse([0, 0, 1, 1], 0, models=[("distinct-l-diversity", {"l": 5})])
+    with pytest.raises(Infeasible) as caught:
+        search(case.problem())
+    assert "The table has 4 records and every class needs 5." in str(caught.value)
+    assert "satisfies distinct-l-diversity: one class of all records reaches l=2." in str(caught.value)
+
+
+def test_a_table_that_is_its_population_is_told() -> None:
+    presence = ("delta-presence", {"maximum": 0.5, "population": "all.csv"})
+    case = diverse([0] * 4, 0, models=[presence])
+    case.population = list(case.rows)
+    with pytest.raises(Infeasible) as caught:
+        search(case.problem())
+    assert str(caught.value).endswith(
+        "No recoding of this table satisfies delta-presence: the table is the whole population. "
+        "Leave out delta-presence, or give a population that holds more than the table."
+    )
+
+
+def test_two_models_of_one_name_are_told_apart() -> None:
+    columns = {"s": [0, 1, 2, 0], "z": [0, 0, 1, 1]}
+
+    def refusal(*models: tuple[str, dict[str, Any]]) -> Infeasible:
+        case = diverse([0] * 4, 0, models=list(models), columns=columns)
+        with pytest.raises(Infeasible) as caught:
+            search(case.problem())
+        return caught.value
+
+    l = "distinct-l-diversity"
+    found = refusal((l, {"l": 4, "column": "s"}), (l, {"l": 2, "column": "z"}))
+    assert found.nearest == {f"{l} of s.l": 3}
+    assert f"Any one of these would do: {l} of s with l=3 (now 4)." in str(found)
+    assert refusal((l, {"l": 4, "column": "s"}), (l, {"l": 1})).nearest == {f"{l} of s.l": 3}
+    same = refusal((l, {"l": 4, "column": "s"}), (l, {"l": 2, "column": "s"}))
+    assert same.nearest == {f"{l} of s #2.l": 3}  # the first is k-anonymity
+
+
+def test_one_node_is_not_called_all_nodes() -> None:
+    case = diverse([0] * 5, 1, models=[("sample-uniqueness", {"share": 0.0})], high=[0], k=2)
+    case.rows = [(0,), (0,), (0,), (1,), (2,)]
+    case.hierarchies = [{0: ["0"], 1: ["1"], 2: ["2"]}]
+    with pytest.raises(Infeasible, match="No acceptable recoding: at these levels 2 of 5"):
+        search(case.problem())
 
 
 def test_what_a_model_about_the_whole_table_refuses_is_told_as_such() -> None:

@@ -18,6 +18,7 @@ from shoal.core.contracts import Engine
 from shoal.core.counts import Domain
 from shoal.core.evaluate import Evaluation, Problem, Progress
 from shoal.core.hierarchy import Hierarchy
+from shoal.core.lattice import Node
 from shoal.core.recoding import Recoding
 from shoal.core.warm import to_compile
 from shoal.engines import ENGINES
@@ -96,6 +97,7 @@ class Release:
             "node_score": work.node_score,
             "seconds": dict(self.seconds),
             "verified": self.verification.verified,
+            "unchecked": list(self.verification.unchecked),
             "output": str(self.output) if self.output else None,
             "recipe": str(self.recipe) if self.recipe else None,
             "codebook": str(self.codebook) if self.codebook else None,
@@ -220,8 +222,9 @@ class _Run:
             labels[hierarchy.name] = tuple(every[code] for code in present)
         sizes = classes.sizes[~gone]
         kept = len(sizes), int(sizes.min())
-        crowd = _crowd(problem, classes, gone)
-        return _Found(table, domains, problem, name, evaluation, recoding, labels, kept, crowd)
+        alone = not (_empty(problem, evaluation.node, classes, domains) & ~gone).any()
+        maskable = alone and _crowd(problem, classes, gone)
+        return _Found(table, domains, problem, name, evaluation, recoding, labels, kept, maskable)
 
     def warm(self, problem: Problem) -> None:
         """Compile the kernels that will be needed, where this has not been done on this machine."""
@@ -245,8 +248,8 @@ class _Run:
         return self.engine.recode(found.table, found.recoding, found.domains, keep=keep, blank=blank)
 
     def masks(self, found: _Found) -> bool:
-        """Masked records are kept only where they are at least as many as a class must have."""
-        return self.policy.suppressed == "mask" and found.crowd
+        """Masked records are kept only where they can be a class of their own."""
+        return self.policy.suppressed == "mask" and found.maskable
 
     def check(self, found: _Found, released: Any) -> Verification:
         """Count what was released; what does not hold is our own defect."""
@@ -297,7 +300,7 @@ class _Found:
     recoding: Recoding
     labels: Mapping[str, tuple[str, ...]]
     kept: tuple[int, int]  # classes that remain, and the smallest of them
-    crowd: bool  # the suppressed are at least as many, in persons too, as a class must have
+    maskable: bool  # the suppressed are enough for a class, in persons too, and would join no other
 
 
 def _crowd(problem: Problem, classes: Classes, gone: BoolArray) -> bool:
@@ -308,3 +311,12 @@ def _crowd(problem: Problem, classes: Classes, gone: BoolArray) -> bool:
             spread = classes.distribution(UNIT + model.unit_column)
             enough &= len(np.unique(spread.codes[gone[spread.rows]])) >= model.least_size
     return enough
+
+
+def _empty(problem: Problem, node: Node, classes: Classes, domains: Mapping[str, Domain]) -> BoolArray:
+    """Mark the classes that are released with every quasi-identifier empty, as masked records are."""
+    empty = np.ones(len(classes), np.bool_)
+    for column, (hierarchy, level) in enumerate(zip(problem.hierarchies, node, strict=True)):
+        shown = hierarchy.labels[level] if level else domains[hierarchy.name].texts
+        empty &= np.array([not label for label in shown])[classes.counts.codes(column)]
+    return empty

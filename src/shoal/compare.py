@@ -32,7 +32,7 @@ from shoal.models.k_anonymity import KAnonymity
 from shoal.policy import Named, Policy, named
 from shoal.problem import counted, problem_of, with_wishes
 from shoal.recipe import fingerprint
-from shoal.search import automatic, name_of, search
+from shoal.search import automatic, search
 
 Limit = int | float | str
 Posed = tuple[Policy, Problem]  # what a row is asked for, and the problem that it poses
@@ -245,7 +245,8 @@ class _Run:
         if nothing or key in self.optima or self.optimum(rows) is not None:
             return
         able, least = automatic(problem), None
-        if not {name_of(able), "auto"} & {row.algorithm for row in rows}:  # else it has tried in vain
+        tried = {row.algorithm for row in rows}
+        if not {ALGORITHMS.name_of(able), "auto"} & tried:  # else it has tried in vain
             with suppress(OutOfTime):
                 _, found = search(problem, able, seconds=self.seconds)
                 least = found.loss if found.proven is Guarantee.LEAST_LOSS else None

@@ -156,6 +156,9 @@ def _check(columns: Sequence[str], sensitive: Sequence[str], available: Sequence
         raise UsageError(message)
     for kind, names in (("column", columns), ("sensitive column", sensitive)):
         for place, name in enumerate(names):
+            if not name and name not in available:
+                message = f"A {kind} has an empty name. Is there a comma too many?"
+                raise UsageError(message)
             if name not in available:
                 raise UnknownName(name, kind, available)
             if name in names[:place]:

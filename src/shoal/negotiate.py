@@ -265,13 +265,11 @@ class _Answer:
         mine = MODELS[self.request.model]
         found = []
         for name, _, column in self.profile.wish.models:
-            if name != mine:
+            if name != mine or (column and column != about):  # another column, or k of units
                 found.append(f"{name} of {column}" if column else name)
             elif about and column is None:  # of every sensitive column
                 others = [other for other in self.profile.sensitive if other != about]
                 found += [f"{name} of {', '.join(others)}"] if others else []
-            elif about and column != about:
-                found.append(f"{name} of {column}")
         return tuple(dict.fromkeys(found))
 
     def offer(self, place: int, **changed: Any) -> Offer:

@@ -158,7 +158,7 @@ def _strengthened(policy: Policy, model: str, least: int, sensitive: str | None)
     place = len(policy.models)
     for written in policy.models:
         known, options = named(written)
-        if known != name:
+        if known != name or options.get("unit") is not None:  # an offer's k counts records
             others.append(written)
             continue
         place = min(place, len(others))

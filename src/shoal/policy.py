@@ -174,23 +174,22 @@ class Policy(BaseModel):
                     f"Column {taken[0]!r} has a name that release_as bounds of {name!r} needs. Rename it."
                 )
                 raise PolicyError(message)
+        self._check_models()
+        _ = self.information_metric, self.search_algorithm
+
+    def _check_models(self) -> None:
         for model in self.privacy_models:
-            model.sensitive(self.roles.sensitive)
-            if model.needs_hierarchy:
-                for name in model.sensitive(self.roles.sensitive):
-                    if self.columns[name].hierarchy is None:
-                        message = (
-                            f"Column {name!r}: a model measures distances along its hierarchy. Give it one."
-                        )
-                        raise PolicyError(message)
+            for name in model.sensitive(self.roles.sensitive):
+                if model.needs_hierarchy and self.columns[name].hierarchy is None:
+                    message = f"Column {name!r}: a model measures distances along its hierarchy. Give it one."
+                    raise PolicyError(message)
         for unit in self.units:
             if unit not in self.columns:
                 raise UnknownName(unit, "column for unit:", self.columns)
             if unit in self.roles.quasi_identifiers:
                 message = f"Column {unit!r} is a quasi-identifier and cannot tell persons apart as unit."
                 raise PolicyError(message)
-        _ = self.population
-        _ = self.information_metric, self.search_algorithm
+        _ = self.population  # refuses several
 
     @property
     def roles(self) -> Schema:

@@ -19,7 +19,7 @@ from shoal.policy import Policy, named
 from shoal.problem import counted, problem_of
 from shoal.recipe import fingerprint
 
-Asked = tuple[str, int | None, str | None]  # a model, its k or l, and the column that it is about
+Asked = tuple[str, int | None, str | None]  # a model, its k or l, and the column that it is about or counts
 
 
 @dataclass(frozen=True)
@@ -37,9 +37,12 @@ class Wish:
 
 
 def wish_of(policy: Policy, problem: Problem) -> Wish:
-    """Take the strength of k-anonymity; without it, that of distinct l-diversity."""
+    """Take the strength of k-anonymity; without it, that of distinct l-diversity.
+
+    A profile counts records: where k counts units, the k is only what every class needs at least.
+    """
     models = policy.privacy_models
-    ks = [model.k for model in models if isinstance(model, KAnonymity)]
+    ks = [model.k for model in models if isinstance(model, KAnonymity) and model.unit is None]
     ls = [(model.l, model.column) for model in models if isinstance(model, DistinctLDiversity)]
     least, column = max(ls, key=lambda found: found[0], default=(problem.least_size, None))
     return Wish(
@@ -55,7 +58,7 @@ def wish_of(policy: Policy, problem: Problem) -> Wish:
 
 
 def _asked(name: str, options: Mapping[str, Any]) -> Asked:
-    return name, options.get("k", options.get("l")), options.get("column")
+    return name, options.get("k", options.get("l")), options.get("column", options.get("unit"))
 
 
 def _written(name: str, options: Mapping[str, Any]) -> str:

@@ -56,18 +56,24 @@ class Recipe:
         ):
             message = "The recipe is damaged: its levels are not those of its policy's quasi-identifiers."
             raise PolicyError(message)
-        return cls(policy, dict(levels), _reference(data.get("reference") or {}))
+        reference = _reference(data.get("reference") or {}, data.get("records"))
+        return cls(policy, dict(levels), reference)
 
 
-def _reference(data: object) -> Reference:
-    """Check how often sensitive values occurred: column -> pairs of a text, or none, and a number."""
+def _reference(data: object, records: object) -> Reference:
+    """Check how often sensitive values occurred: column -> pairs of a text, or none, and a number.
+
+    Each value stands once, and together they are in all records.
+    """
     try:
         found = {name: [(text, number) for text, number in pairs] for name, pairs in data.items()}  # type: ignore[attr-defined]
         good = all(
-            isinstance(text, str | None) and type(number) is int and number >= 0
+            isinstance(text, str | None) and type(number) is int and number > 0
             for pairs in found.values()
             for text, number in pairs
         )
+        for pairs in found.values():
+            good &= len(dict(pairs)) == len(pairs) and sum(number for _, number in pairs) == records
     except (AttributeError, TypeError, ValueError):
         good = False
     if not good:

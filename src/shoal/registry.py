@@ -59,6 +59,10 @@ class Registry(Generic[Plugin]):
         built: Plugin = loaded(**{o: _validate(name, o, v, hints[o]) for o, v in given.items()})
         return built
 
+    def name_of(self, plugin: Plugin) -> str:
+        """Return the name of a plug-in that was built, or its class's where it is not registered."""
+        return next((name for name in self if self.load(name) is type(plugin)), type(plugin).__name__)
+
     def options(self, name: str) -> dict[str, tuple[str, object]]:
         """Tell each option's type and default (or `...`) in words."""
         loaded: Any = self.load(name)

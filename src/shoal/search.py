@@ -6,7 +6,7 @@ from shoal.algorithms import ALGORITHMS
 from shoal.core.contracts import Algorithm, Guarantee
 from shoal.core.evaluate import Evaluation, Evaluator, Problem, Progress
 from shoal.errors import CannotHonour, Infeasible, OutOfTime, interruptible
-from shoal.infeasible import nearest_miss
+from shoal.infeasible import nearest_miss, out_of_reach
 
 
 def search(
@@ -18,12 +18,11 @@ def search(
 ) -> tuple[str, Evaluation]:
     """Search with an algorithm, or with the first that can prove the optimum; return its name too."""
     chosen = algorithm or automatic(problem)
+    name = ALGORITHMS.name_of(chosen)
     reason = chosen.refuses(problem)
     if reason:
-        able = name_of(automatic(problem))
-        message = (
-            f"Algorithm {name_of(chosen)!r} cannot honour this policy: {reason}. Use {able!r} or 'auto'."
-        )
+        able = ALGORITHMS.name_of(automatic(problem))
+        message = f"Algorithm {name!r} cannot honour this policy: {reason}. Use {able!r} or 'auto'."
         raise CannotHonour(message)
     if problem.records < problem.least_size:
         message = (
@@ -32,16 +31,17 @@ def search(
         )
         sizes_alone = all(model.sizes_suffice for model in problem.models)
         one_class = len(problem.classes(problem.lattice.top)) == 1
-        raise Infeasible(message, {"k": problem.records} if sizes_alone and one_class else {})
+        told = " ".join([message, *(found.told for found in out_of_reach(problem))])
+        raise Infeasible(told, {"k": problem.records} if sizes_alone and one_class else {})
     evaluate = Evaluator(problem, seconds=seconds, progress=progress)
     try:
         with interruptible():
-            return name_of(chosen), chosen.search(problem, evaluate)
+            return name, chosen.search(problem, evaluate)
     except Infeasible:
         if chosen.guarantee is not Guarantee.LEAST_LOSS and not problem.monotone_models:
-            able = name_of(automatic(problem))
+            able = ALGORITHMS.name_of(automatic(problem))
             message = (
-                f"Algorithm {name_of(chosen)!r} found no acceptable recoding, and others may be: "
+                f"Algorithm {name!r} found no acceptable recoding, and others may be: "
                 f"a privacy model is not monotone here. Use {able!r} or 'auto'."
             )
             raise Infeasible(message) from None
@@ -53,17 +53,10 @@ def search(
             )
             raise OutOfTime(message) from None
         found = evaluate.finish(evaluate.best, Guarantee.ACCEPTABLE, compared=evaluate.nodes_accepted)
-        return name_of(chosen), found
+        return name, found
 
 
 def automatic(problem: Problem) -> Algorithm:
     """Return the first algorithm that can prove the optimum of a problem."""
     contour = ALGORITHMS.create("contour")
     return ALGORITHMS.create("exhaustive") if contour.refuses(problem) else contour
-
-
-def name_of(algorithm: Algorithm) -> str:
-    """Return the registered name of an algorithm."""
-    return next(
-        (name for name in ALGORITHMS if ALGORITHMS.load(name) is type(algorithm)), type(algorithm).__name__
-    )

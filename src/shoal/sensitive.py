@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from typing import Any
@@ -68,19 +68,17 @@ def _as_told(texts: Sequence[Text], told: Mapping[Text, int]) -> list[Text]:
 
 
 def order_of(texts: Sequence[Text], listed: Sequence[str] = ()) -> IntArray:
-    """Return each value's place in its column's own order: as listed, numbers as numbers, else as text.
+    """Return each value's place in its column's own order: as listed, then numbers, then texts.
 
-    What is not listed comes behind, and what is missing last.
+    What is missing comes last.
 
-    >>> order_of(["10", None, "9"]), order_of(["low", "high", "mid"], ["low", "mid", "high"])
-    (array([1, 2, 0]), array([0, 2, 1]))
+    >>> order_of(["10", None, "9", "?"]), order_of(["low", "high", "mid"], ["low", "mid", "high"])
+    (array([1, 3, 0, 2]), array([0, 2, 1]))
     """
     place = {value: number for number, value in enumerate(listed)}
-    numbers = [number_of(text or "0") for text in texts]
-    if None in numbers:
-        numbers = [Decimal(0)] * len(texts)
+    numbers = [number_of(text or "") for text in texts]
     keys = [
-        (text is None, place.get(text or "", len(place)), number, text or "")
+        (text is None, place.get(text or "", len(place)), number is None, number or Decimal(0), text or "")
         for text, number in zip(texts, numbers, strict=True)
     ]
     found = np.empty(len(texts), np.int64)
@@ -102,6 +100,9 @@ def with_population(
         message = f"The population lacks quasi-identifiers of the policy: {', '.join(map(repr, absent))}."
         raise PolicyError(message)
     there, others = engine.count(opened, quasi)
+    if not len(there):
+        message = "The population has no rows."
+        raise DataError(message)
     joined = dict(domains)
     maps = {}
     for column, name in enumerate(quasi):
@@ -110,14 +111,17 @@ def with_population(
         texts += [text for text in others[name].texts if text not in codes]
         codes |= {text: code for code, text in enumerate(texts[len(domains[name]) :], len(domains[name]))}
         joined[name] = Domain(name, domains[name].values, tuple(texts))
-        maps[column] = np.array([codes[text] for text in others[name].texts])
+        maps[column] = np.array([codes[text] for text in others[name].texts], np.int64)
     widths = [joined[name].bits for name in quasi]
     population = there.widened(widths).roll_up(maps)
     sample = counts.widened(widths)
-    if (population.sizes_of(sample.keys) < sample.sizes).any():
+    inside = population.sizes_of(sample.keys)
+    short = int((inside < sample.sizes).sum())
+    if short:
         message = (
-            "The population does not cover the table: some combination of quasi-identifiers has more records "
-            "in the table. A population holds all records that the table was drawn from."
+            f"The population does not cover the table: {short} of {len(sample)} combinations of "
+            f"quasi-identifiers have fewer records in it, {int((inside == 0).sum())} of them none. "
+            "It must hold all records that the table was drawn from, with values written alike: 1 is not 01."
         )
         raise DataError(message)
     return replace(sample, population=population), joined
@@ -151,7 +155,8 @@ def _totals(codes: IntArray, counts: IntArray, domain: Domain) -> list[tuple[Tex
     return list(zip(domain.texts, totals, strict=True))
 
 
-def unknown_to(reference: Reference, name: str, texts: Iterable[Text]) -> int:
-    """Count the values of a column that the reference does not have."""
-    told = dict(reference[name])
-    return sum(text not in told for text in _as_told(list(texts), told))
+def beyond(told: Sequence[tuple[Text, int]], own: Sequence[tuple[Text, int]]) -> int:
+    """Count the values that occur more often than the reference tells, or that it does not have."""
+    known = dict(told)
+    texts = _as_told([text for text, _ in own], known)
+    return sum(known.get(text, 0) < number for text, (_, number) in zip(texts, own, strict=True))

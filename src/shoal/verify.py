@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -16,7 +15,7 @@ from shoal.engines import ENGINES
 from shoal.errors import DataError, PolicyError, UsageError
 from shoal.policy import Policy, named
 from shoal.recipe import Recipe
-from shoal.sensitive import Reference, about, count, reference_in, unknown_to
+from shoal.sensitive import Reference, about, beyond, count, reference_in, reference_of
 
 
 @dataclass(frozen=True)
@@ -94,23 +93,22 @@ def judge(release: Any, policy: Policy, engine: Engine, reference: Reference) ->
     if not len(counts):
         message = "The release has no rows."
         raise DataError(message)
-    _check_reference(policy, domains, reference)
+    _check_reference(policy, reference_of(counts, domains), reference)
     classes = Classes(counts, about(policy, counts, domains, reference))
     lacking = _lacking(policy, units, reference)
     return _judge(policy, classes, _blank(policy, classes, quasi, domains), reasons, lacking)
 
 
-def _check_reference(policy: Policy, domains: Mapping[str, Domain], reference: Reference) -> None:
+def _check_reference(policy: Policy, released: Reference, reference: Reference) -> None:
     """Refuse a reference that cannot be the release's input; what masked records hold is not from it."""
-    for name in policy.sensitive_needed:
-        texts = domains[name].texts
+    for name, own in released.items():
         if policy.suppressed == "mask":
-            texts = tuple(text for text in texts if text is not None)
-        strange = unknown_to(reference, name, texts) if name in reference else 0
+            own = [(text, number) for text, number in own if text is not None]
+        strange = beyond(reference[name], own) if name in reference else 0
         if strange:
             message = (
-                f"The release has {strange} values of {name!r} that the recipe or reference does not know. "
-                "Give those of this release."
+                f"The release has {strange} values of {name!r} that the recipe or reference does not have, "
+                "or has less often. Give those of this release."
             )
             raise DataError(message)
 

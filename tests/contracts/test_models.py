@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from problems import OPTIONS, Case, cases, edges, with_models
+from problems import OPTIONS, Case, cases, edges, pairs, with_models
 
 from shoal.core.classes import Classes
 from shoal.core.contracts import Model, When
@@ -80,6 +80,19 @@ def test_in_a_monotone_problem_what_is_above_an_acceptable_node_is_acceptable(
             assert all(evaluate(higher).acceptable for higher in problem.lattice.generalizations(node))
 
 
+@settings(max_examples=800, deadline=None)
+@given(case=pairs([name for name in MODELS if MODELS.load(name).monotone is When.ALWAYS]) | pairs())
+def test_pairs_of_models_are_monotone_where_both_claim_it(case: Case) -> None:
+    """What one model suppresses, another must not count on: k-map lets go of records that are unique."""
+    problem = case.problem()
+    if not problem.monotone_models:
+        return
+    evaluate = Evaluator(problem)
+    for node in problem.lattice.nodes():
+        if evaluate(node).acceptable:
+            assert all(evaluate(higher).acceptable for higher in problem.lattice.generalizations(node))
+
+
 @pytest.mark.parametrize("name", list(MODELS))
 @settings(max_examples=30, deadline=None)
 @given(data=st.data())
@@ -131,7 +144,7 @@ def test_a_model_that_is_not_always_monotone_has_a_class_that_merging_spoils(nam
 
 
 def test_every_model_that_is_not_always_monotone_has_its_example() -> None:
-    table_wide = {"average-risk", "delta-presence"}
+    table_wide = {"average-risk", "delta-presence", "sample-uniqueness"}
     assert {n for n in MODELS if MODELS.load(n).monotone is not When.ALWAYS} == set(MERGED) | table_wide
 
 
@@ -150,6 +163,19 @@ def test_average_risk_is_spoilt_by_what_is_no_longer_suppressed() -> None:
     problem = wide({0: 10, 1: 2, 2: 2}, {0: "a", 1: "b", 2: "b"}, "average-risk", {"risk": 0.1})
     judged = [Evaluator(problem)((level,)) for level in (0, 1)]
     assert [(found.acceptable, found.suppressed) for found in judged] == [(True, 4), (False, 0)]
+    assert not problem.monotone_models
+
+
+def test_sample_uniqueness_is_spoilt_by_what_k_map_no_longer_suppresses() -> None:
+    """Alone in the population, a record goes; merged with a value that only others have, it stays, unique."""
+    population = [(0,), (1,), (1,), (2,), (2,), (2,)]
+    problem = wide(
+        {0: 1, 2: 3}, {0: "a", 1: "a", 2: "b"}, "sample-uniqueness", {"share": 0.0}, population=population
+    )
+    k_map = MODELS.create("k-map", {"k": 2, "population": "all.csv"})
+    problem = replace(problem, models=(k_map, problem.models[-1]))
+    judged = [Evaluator(problem)((level,)) for level in (0, 1)]
+    assert [(found.acceptable, found.suppressed) for found in judged] == [(True, 1), (False, 0)]
     assert not problem.monotone_models
 
 

@@ -74,9 +74,10 @@ def show_measurement(found: Any) -> None:
     for one in found.sensitive:
         table.add_column(escaped(one.column), justify="right")
     for name, (model, sign) in _ROWS.items():
-        table.add_row(
-            model, sign, *[_cell(getattr(one, name), least=name == "entropy_l") for one in found.sensitive]
-        )
+        cells = [_cell(getattr(one, name), least=name == "entropy_l") for one in found.sensitive]
+        if name == "recursive_c":  # for the l of each column
+            cells = [f"{cell} (l={one.distinct_l})" for cell, one in zip(cells, found.sensitive, strict=True)]
+        table.add_row(model, sign, *cells)
     screen = console()
     screen.print(table)
     for one in found.sensitive:

@@ -50,7 +50,7 @@ class Builder(ABC):
         found = dict(zip(known, self.labels(known), strict=True))
         uncovered = [text for text, labels in found.items() if labels is None]
         if uncovered:
-            raise self._uncovered(domain.name, uncovered)
+            raise self._uncovered(domain, uncovered)
         given = {text: labels for text, labels in found.items() if labels is not None}
         listed = self.listed()
         depth = self.depth()
@@ -78,7 +78,9 @@ class Builder(ABC):
         others = [(text, *labels) for text, labels in listed.items() if text and text not in present]
         if self.top:
             others = [(*row, TOP) for row in others]
-        return nest(domain.name, rows, others)
+        own = set(domain.own)
+        counted = [text in own or (text or "") in listed for text in domain.texts]
+        return nest(domain.name, rows, others, counted)
 
     def _top(self, listed: Mapping[str, Labels], given: Mapping[str, Labels]) -> str | None:
         """Return the label all values share at the rule's own last level, where there is one."""
@@ -88,9 +90,13 @@ class Builder(ABC):
         # Of a rule that lists no values, the data may happen to show one group only.
         return last.pop() if len(last) == 1 and (listed or last == {TOP}) else None
 
-    def _uncovered(self, name: str, values: Sequence[str]) -> HierarchyError:
-        are = "value is" if len(values) == 1 else "values are"
-        message = f"Hierarchy of {name!r} ({self.keyword}): {len(values)} {are} {self._miss()}"
+    def _uncovered(self, domain: Domain, values: Sequence[str]) -> HierarchyError:
+        others = len(set(values) - set(domain.own))
+        told = "1 value" if len(values) == 1 else f"{len(values)} values"
+        if others:
+            told += " of the population" if others == len(values) else f" ({others} of the population)"
+        are = "is" if len(values) == 1 else "are"
+        message = f"Hierarchy of {domain.name!r} ({self.keyword}): {told} {are} {self._miss()}"
         return HierarchyError(message, values)
 
     def _miss(self) -> str:

@@ -25,11 +25,16 @@ class Domain:
 
     name: str
     values: Sequence[object]  # as the engine holds them; a null is None
-    texts: tuple[str | None, ...]  # as hierarchies read them
+    texts: tuple[str | None, ...]  # as hierarchies read them; those of a population alone come last
 
     def __len__(self) -> int:
         """Return the number of distinct values."""
         return len(self.texts)
+
+    @property
+    def own(self) -> tuple[str | None, ...]:
+        """The texts of the values that the table itself has."""
+        return self.texts[: len(self.values)]
 
     @cached_property
     def bits(self) -> int:

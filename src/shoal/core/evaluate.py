@@ -166,6 +166,11 @@ def below(loss: Any, incumbent: float) -> Any:
     return loss < incumbent - _EQUAL * abs(incumbent) if np.isfinite(incumbent) else loss < incumbent
 
 
+def in_whole_records(refused: FloatArray, classes: Classes) -> int:
+    """Add up what is refused of each class, at least; records are refused whole."""
+    return int(np.ceil(refused - _ROUNDING * (1 + classes.sizes)).sum())
+
+
 def best(evaluations: Iterable[Evaluation]) -> Evaluation | None:
     """Return the acceptable evaluation that is better than all others."""
     found: Evaluation | None = None
@@ -325,8 +330,7 @@ class Evaluator:
     def _hopeless(self, classes: Classes) -> bool:
         """Tell whether more than the limit, or everything, is refused here and at every node below."""
         certain = np.max([model.unavoidable(classes) for model in self.problem.models], axis=0)
-        whole = np.ceil(certain - _ROUNDING * (1 + classes.sizes))  # records are refused whole
-        return not self._acceptable(int(whole.sum()))
+        return not self._acceptable(in_whole_records(certain, classes))
 
     @cached_property
     def _by_size(self) -> bool:

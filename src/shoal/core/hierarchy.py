@@ -30,7 +30,7 @@ class Hierarchy:
     steps: tuple[IntArray, ...]  # steps[l-1]: the group at level l of each group at level l-1
     labels: tuple[tuple[str, ...], ...]  # label of each group, per level
     leaves: tuple[IntArray, ...]  # how many values each group covers, per level
-    size: int  # how many values the column covers: those listed, else those of the data
+    size: int  # how many values the column covers: those listed, else those of the table
     bounds: tuple[tuple[Bounds, ...], ...] | None = None  # of each group of numbers, per level
 
     @property
@@ -61,6 +61,7 @@ def nest(
     name: str,
     rows: Sequence[Sequence[str]],  # per value of the data, its label at each level from 0
     others: Sequence[Sequence[str]] = (),  # listed values that the data does not have
+    counted: Sequence[bool] | None = None,  # per value whether it is one of those that groups cover
 ) -> Hierarchy:
     """Build a hierarchy from labels per value, refusing levels that split a group of the level below.
 
@@ -70,7 +71,8 @@ def nest(
     levels = len(rows[0])
     steps: list[IntArray] = []
     labels: list[tuple[str, ...]] = [tuple(row[0] for row in rows)]
-    leaves: list[IntArray] = [np.ones(len(rows), np.int64)]
+    own = np.ones(len(rows), np.int64) if counted is None else np.array(counted, np.int64)
+    leaves: list[IntArray] = [own]
     below = list(range(len(rows)))
     for level in range(1, levels):
         numbers: dict[str, int] = {}
@@ -80,7 +82,7 @@ def nest(
             if step[under] >= 0 and step[under] != group:
                 raise _split(name, level, row[level - 1])
             step[under] = group
-        covered = np.bincount(groups, minlength=len(numbers))
+        covered = np.bincount(groups, own, len(numbers)).astype(np.int64)
         for row in others:
             if row[level] in numbers:
                 covered[numbers[row[level]]] += 1
@@ -89,7 +91,7 @@ def nest(
         leaves.append(covered)
         below = groups
     _check_unused(name, rows, others)
-    return Hierarchy(name, tuple(steps), tuple(labels), tuple(leaves), len(rows) + len(others))
+    return Hierarchy(name, tuple(steps), tuple(labels), tuple(leaves), int(own.sum()) + len(others))
 
 
 def _check_unused(name: str, rows: Sequence[Sequence[str]], others: Sequence[Sequence[str]]) -> None:

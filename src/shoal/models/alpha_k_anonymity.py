@@ -11,11 +11,12 @@ from shoal.core.arrays import BoolArray, FloatArray
 from shoal.core.classes import Classes
 from shoal.core.contracts import When
 from shoal.errors import PolicyError
-from shoal.models.about import CLOSE, AboutSensitive, above_caps, rounded_up, within
+from shoal.models.sensitive_model import SensitiveModel, above_caps
+from shoal.models.thresholds import CLOSE, rounded_up, within
 
 
 @dataclass(frozen=True, kw_only=True)
-class AlphaKAnonymity(AboutSensitive):
+class AlphaKAnonymity(SensitiveModel):
     """Refuse classes of fewer than k records, or in which one sensitive value has more than alpha."""
 
     alpha: float

@@ -9,7 +9,7 @@ from shoal.core.arrays import BoolArray
 from shoal.core.classes import Classes
 from shoal.core.contracts import Model, When
 from shoal.errors import PolicyError
-from shoal.models.about import rounded_up
+from shoal.models.thresholds import CLOSE, rounded_up
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class AverageRisk(Model):
     def holds(self, classes: Classes, suppressed: BoolArray) -> bool:
         """Tell whether classes over records, the mean risk of a record, is within the bound."""
         kept = classes.sizes[~suppressed]
-        return bool(len(kept) <= self.risk * kept.sum() + 1e-9)
+        return bool(len(kept) <= self.risk * kept.sum() + CLOSE)
 
     def nearest(self, classes: Classes, limit: int) -> Self | None:
         """Return the smallest risk that these classes have without suppression."""

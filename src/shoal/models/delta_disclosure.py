@@ -12,11 +12,12 @@ from shoal.core.arrays import BoolArray, FloatArray
 from shoal.core.classes import Classes
 from shoal.core.contracts import When
 from shoal.errors import PolicyError
-from shoal.models.about import CLOSE, AboutSensitive, above_caps, rounded_up, within
+from shoal.models.sensitive_model import SensitiveModel, above_caps
+from shoal.models.thresholds import CLOSE, rounded_up, within
 
 
 @dataclass(frozen=True, kw_only=True)
-class DeltaDisclosure(AboutSensitive):
+class DeltaDisclosure(SensitiveModel):
     """Refuse classes in which |ln(q / p)| reaches delta for some value of the column."""
 
     delta: float
@@ -42,7 +43,7 @@ class DeltaDisclosure(AboutSensitive):
     def falls_short(self, classes: Classes, column: str) -> BoolArray:
         """Mark the classes in which a share changes too much, or a value is absent."""
         spread = classes.distribution(column)
-        far = spread.having(changes(classes, column) >= self.delta - CLOSE)
+        far = spread.having(~(changes(classes, column) < self.delta - CLOSE))
         return far if self.present_only else far | lacking_a_value(classes, column)
 
     def stuck(self, classes: Classes, column: str) -> FloatArray:

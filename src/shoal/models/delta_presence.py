@@ -11,7 +11,7 @@ from shoal.core.arrays import BoolArray, FloatArray
 from shoal.core.classes import Classes
 from shoal.core.contracts import Model, When
 from shoal.errors import PolicyError
-from shoal.models.about import CLOSE, rounded_up, within
+from shoal.models.thresholds import CLOSE, rounded_up, within
 
 
 @dataclass(frozen=True)
@@ -38,8 +38,8 @@ class DeltaPresence(Model):
     def violations(self, classes: Classes) -> BoolArray:
         """Mark the classes that tell too surely who is in the table, or who is not."""
         presence = classes.sizes / classes.in_population
-        outside: BoolArray = (presence > self.maximum + CLOSE) | (presence < self.minimum - CLOSE)
-        return outside
+        inside: BoolArray = (presence <= self.maximum + CLOSE) & (presence >= self.minimum - CLOSE)
+        return ~inside
 
     def holds(self, classes: Classes, suppressed: BoolArray) -> bool:
         """Tell whether nobody is surely absent, where a least presence is asked for."""

@@ -10,8 +10,8 @@ import numpy as np
 from shoal.core.arrays import FloatArray
 from shoal.core.classes import Classes
 from shoal.core.contracts import When
-from shoal.models.about import CLOSE
 from shoal.models.likeness import Likeness, greatest_gains
+from shoal.models.thresholds import CLOSE
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,11 +12,12 @@ from shoal.core.arrays import BoolArray, FloatArray
 from shoal.core.classes import Classes
 from shoal.core.contracts import When
 from shoal.errors import PolicyError
-from shoal.models.about import CLOSE, AboutSensitive, rounded_up, within
+from shoal.models.sensitive_model import SensitiveModel
+from shoal.models.thresholds import CLOSE, rounded_up, within
 
 
 @dataclass(frozen=True, kw_only=True)
-class EntropyLDiversity(AboutSensitive):
+class EntropyLDiversity(SensitiveModel):
     """Refuse classes whose entropy of a sensitive column is below the logarithm of l."""
 
     l: float

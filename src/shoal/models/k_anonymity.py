@@ -11,6 +11,7 @@ from shoal.core.arrays import BoolArray, IntArray
 from shoal.core.classes import Classes
 from shoal.core.contracts import Model, When
 from shoal.errors import PolicyError
+from shoal.models.thresholds import within
 
 
 @dataclass(frozen=True)
@@ -53,9 +54,5 @@ class KAnonymity(Model):
 
     def nearest(self, classes: Classes, limit: int) -> Self | None:
         """Return the largest k that these classes reach within the limit."""
-        measure = self._measure(classes)
-        order = np.argsort(measure, kind="stable")
-        sizes = classes.sizes[order]
-        before = np.concatenate(([0], np.cumsum(sizes)[:-1]))  # records in classes before, the smallest first
-        reached = measure[order][before <= limit]
-        return replace(self, k=int(reached[-1])) if len(reached) else None
+        worst = within(classes, -self._measure(classes).astype(np.float64), limit)
+        return None if worst is None else replace(self, k=int(-worst))

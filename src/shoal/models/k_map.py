@@ -9,7 +9,7 @@ from shoal.core.arrays import BoolArray
 from shoal.core.classes import Classes
 from shoal.core.contracts import Model, When
 from shoal.errors import PolicyError
-from shoal.models.about import within
+from shoal.models.thresholds import within
 
 
 @dataclass(frozen=True)

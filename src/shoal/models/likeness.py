@@ -12,11 +12,12 @@ import numpy as np
 from shoal.core.arrays import BoolArray, FloatArray
 from shoal.core.classes import Classes
 from shoal.errors import PolicyError
-from shoal.models.about import CLOSE, AboutSensitive, above_caps, rounded_up, within
+from shoal.models.sensitive_model import SensitiveModel, above_caps
+from shoal.models.thresholds import CLOSE, rounded_up, within
 
 
 @dataclass(frozen=True, kw_only=True)
-class Likeness(AboutSensitive):
+class Likeness(SensitiveModel):
     """Refuse classes in which a value's share exceeds its cap."""
 
     beta: float
@@ -45,7 +46,7 @@ class Likeness(AboutSensitive):
     def falls_short(self, classes: Classes, column: str) -> BoolArray:
         """Mark the classes in which some value gains too much."""
         spread = classes.distribution(column)
-        return spread.having(spread.shares > self.caps(classes, column))
+        return spread.having(~(spread.shares <= self.caps(classes, column)))
 
     def stuck(self, classes: Classes, column: str) -> FloatArray:
         """Bound what fails below: what cannot be in parts in which every value keeps to its cap."""

@@ -11,11 +11,12 @@ from shoal.core.arrays import BoolArray, FloatArray
 from shoal.core.classes import Classes
 from shoal.core.contracts import When
 from shoal.errors import PolicyError
-from shoal.models.about import AboutSensitive, within
+from shoal.models.sensitive_model import SensitiveModel
+from shoal.models.thresholds import within
 
 
 @dataclass(frozen=True, kw_only=True)
-class PSensitive(AboutSensitive):
+class PSensitive(SensitiveModel):
     """Refuse classes of fewer than k records or fewer than p distinct values of a sensitive column."""
 
     p: int

@@ -12,11 +12,12 @@ from shoal.core.arrays import BoolArray, FloatArray, IntArray
 from shoal.core.classes import Classes, Distribution
 from shoal.core.contracts import When
 from shoal.errors import PolicyError
-from shoal.models.about import AboutSensitive, rounded_up, within
+from shoal.models.sensitive_model import SensitiveModel
+from shoal.models.thresholds import rounded_up, within
 
 
 @dataclass(frozen=True, kw_only=True)
-class RecursiveClDiversity(AboutSensitive):
+class RecursiveClDiversity(SensitiveModel):
     """Refuse classes whose most frequent value is not below c times those from the l-th on."""
 
     c: float

@@ -9,7 +9,7 @@ from shoal.core.arrays import BoolArray
 from shoal.core.classes import Classes
 from shoal.core.contracts import Model, When
 from shoal.errors import PolicyError
-from shoal.models.about import rounded_up
+from shoal.models.thresholds import CLOSE, rounded_up
 
 
 @dataclass(frozen=True)
@@ -18,8 +18,8 @@ class SampleUniqueness(Model):
 
     share: float
 
-    # A record that is unique was unique below, and other models judge its class as they did there.
-    monotone: ClassVar[When] = When.ALWAYS
+    # A record that is unique was unique below, but there a model about a population may have suppressed it.
+    monotone: ClassVar[When] = When.WITHOUT_SUPPRESSION
 
     def __post_init__(self) -> None:
         """Refuse a share that means nothing."""
@@ -34,7 +34,7 @@ class SampleUniqueness(Model):
     def holds(self, classes: Classes, suppressed: BoolArray) -> bool:
         """Tell whether few enough of the records that remain are unique."""
         kept = classes.sizes[~suppressed]
-        return bool((kept == 1).sum() <= self.share * kept.sum() + 1e-9)
+        return bool((kept == 1).sum() <= self.share * kept.sum() + CLOSE)
 
     def nearest(self, classes: Classes, limit: int) -> Self | None:
         """Return the smallest share that these classes have without suppression."""

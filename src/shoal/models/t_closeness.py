@@ -12,13 +12,14 @@ from shoal.core.arrays import BoolArray, FloatArray, IntArray
 from shoal.core.classes import Classes, Distribution, Sensitive
 from shoal.core.contracts import When
 from shoal.errors import PolicyError
-from shoal.models.about import CLOSE, AboutSensitive, above_caps, rounded_up, within
+from shoal.models.sensitive_model import SensitiveModel, above_caps
+from shoal.models.thresholds import CLOSE, rounded_up, within
 
 _DENSE = 1 << 22  # numbers held at once, where a distance needs every group in every class
 
 
 @dataclass(frozen=True, kw_only=True)
-class TCloseness(AboutSensitive):
+class TCloseness(SensitiveModel):
     """Refuse classes whose distribution of a sensitive column is farther than t from the whole input's."""
 
     t: float
@@ -44,8 +45,8 @@ class TCloseness(AboutSensitive):
 
     def falls_short(self, classes: Classes, column: str) -> BoolArray:
         """Mark the classes that are too far."""
-        far: BoolArray = distances(classes, column, self.distance) > self.t + CLOSE
-        return far
+        near: BoolArray = distances(classes, column, self.distance) <= self.t + CLOSE
+        return ~near  # also what is no number: without a reference nothing is near
 
     def stuck(self, classes: Classes, column: str) -> FloatArray:
         """Bound what fails below: the distance is at most the mean of the parts', which have a bound."""

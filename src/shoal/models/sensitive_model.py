@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,14 +12,14 @@ from shoal.core.arrays import BoolArray, FloatArray
 from shoal.core.classes import Classes, Distribution
 from shoal.core.contracts import Model
 from shoal.errors import PolicyError, UnknownName
+from shoal.models import MODELS
+from shoal.models.thresholds import CLOSE
 
-CLOSE = 1e-9  # real thresholds are compared with this much patience
-_FINE = 10_000  # steps in 1 that a proposed setting is rounded to
 _ROOM = 1e-6  # less than this is not told from nothing
 
 
 @dataclass(frozen=True)
-class AboutSensitive(Model):
+class SensitiveModel(Model):
     """A model that every class must satisfy for a sensitive column, or for each of them."""
 
     column: str | None = None  # None: every sensitive column
@@ -30,7 +29,7 @@ class AboutSensitive(Model):
         if self.column is not None and self.column not in available:
             raise UnknownName(self.column, "sensitive column", available)
         if not available:
-            message = f"{_words(type(self).__name__)} needs a column whose role is sensitive."
+            message = f"{MODELS.name_of(self)} needs a column whose role is sensitive."
             raise PolicyError(message)
         return tuple(available) if self.column is None else (self.column,)
 
@@ -57,10 +56,6 @@ class AboutSensitive(Model):
         """Return how many records of each class are refused, here and below, for one column."""
 
 
-def _words(name: str) -> str:
-    return "".join(f"-{letter.lower()}" if letter.isupper() else letter for letter in name).strip("-")
-
-
 def above_caps(spread: Distribution, caps: FloatArray, patience: float = 0.0) -> FloatArray:
     """Return the records that cannot be in parts in which every value keeps to its cap, (classes,).
 
@@ -79,17 +74,3 @@ def above_caps(spread: Distribution, caps: FloatArray, patience: float = 0.0) ->
         if not (found > failing + CLOSE).any():
             return np.multiply(spread.sizes, np.clip(failing - CLOSE, 0, 1), dtype=np.float64)
         failing = np.maximum(failing, found)
-
-
-def within(classes: Classes, measures: FloatArray, limit: int) -> float | None:
-    """Return the least bound that the measures of classes keep to, if so many records may exceed it."""
-    order = np.argsort(-measures, kind="stable")
-    exceeding = np.cumsum(classes.sizes[order]) - classes.sizes[order]  # records in the classes before
-    allowed = np.flatnonzero(exceeding <= limit)
-    last = measures[order][allowed[-1]]
-    return float(last) if math.isfinite(last) else None
-
-
-def rounded_up(bound: float, *, beyond: bool = False) -> float:
-    """Round a bound up to four decimals; `beyond` it where it must not be reached."""
-    return (math.floor(bound * _FINE) + 1) / _FINE if beyond else math.ceil(bound * _FINE - CLOSE) / _FINE
