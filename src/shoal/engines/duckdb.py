@@ -314,10 +314,12 @@ def _told(path: Path | None = None) -> Iterator[None]:
     except UnicodeDecodeError:
         message = f"{str(path)!r} is not UTF-8 text. Convert it first."
         raise DataError(message) from None
+    except duckdb.InterruptException:
+        raise KeyboardInterrupt from None  # the database's word for a signal
     except RuntimeError as error:
         if str(error) != "Query interrupted":
             raise
-        raise KeyboardInterrupt from None  # the database's word for a signal
+        raise KeyboardInterrupt from None
     except (duckdb.OutOfMemoryException, MemoryError):
         message = "The database ran out of memory. Raise --memory-limit or free disk space."
         raise DataError(message) from None
