@@ -38,6 +38,7 @@ bench: $(VENV)/.dev
 	$(RUN)/python benchmarks/negotiation.py
 	$(RUN)/python benchmarks/diagnosis.py
 	$(RUN)/python benchmarks/models.py
+	$(RUN)/python benchmarks/regions.py
 
 clean:
 	rm -rf $(VENV) site dist

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
+from shoal.algorithms import ALGORITHMS
 from shoal.core.classes import UNIT, Sensitive
+from shoal.core.contracts import NodeSearch
 from shoal.core.counts import Counts, Domain, from_joint, layout
 from shoal.core.evaluate import Problem
 from shoal.core.hierarchy import nest
@@ -21,6 +23,8 @@ METRIC_NAMES = (
     "class-size", "coverage", "coverage-geometric", "discernibility", "discernibility-star", "height",
     "non-uniform-entropy", "precision",
 )  # fmt: skip
+
+NODE_SEARCHES = [name for name in ALGORITHMS if issubclass(ALGORITHMS.load(name), NodeSearch)]
 
 SHARES = (0.1, 0.2, 0.25, 1 / 3, 0.5, 0.75, 1.0)
 COLUMN = st.sampled_from([None, "s", "z"])

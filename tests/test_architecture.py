@@ -15,8 +15,9 @@ import shoal
 ROOT = Path(shoal.__file__).parent
 CORE_ORDER = (
     "arrays", "schema", "counts", "hierarchy", "builder", "calendar", "listed", "numbers", "builders",
-    "lattice", "tags", "recoding", "classes", "books", "hubs", "batch", "cells", "tabulate",
-    "subsets", "contracts", "evaluate",
+    "groups", "regions", "lattice", "tags", "recoding", "classes", "books", "hubs", "batch", "cells",
+    "tabulate", "subsets", "partition_kernels", "partition", "ranges", "contracts", "evaluate", "matching",
+    "lowering", "blanking", "finer", "cuts",
 )  # fmt: skip
 PLUGINS = ("models", "metrics", "algorithms", "engines")
 INTERFACES = ("cli", "commands", "display", "web")

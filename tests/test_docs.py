@@ -45,7 +45,7 @@ PLUGINS = [
 # What a page must say of its plug-in's promises.
 PROMISES = {
     "model": ("monotone", "by_size"),
-    "metric": ("monotone", "separable", "by_size", "weighted"),
+    "metric": ("monotone", "separable", "by_size", "weighted", "by_level"),
     "algorithm": ("guarantee",),
     "engine": ("formats",),
 }

@@ -39,18 +39,19 @@ SHOAL = Path(sys.executable).parent / "shoal"
 
 def write(begun: Draft, text: str) -> None:
     begun.temporary.write_text(text)
-    (begun.private / "codebook.csv").write_text(text)
+    for name in begun.beside:
+        (begun.private / name).write_text(text)
 
 
 def publish(output: Path, text: str, *, force: bool = False) -> None:
     """Release a text; its recipe and its codebook tell which."""
-    with draft(output, ".csv", force=force, codebook=book(output)) as begun:
+    with draft(output, ".csv", force=force, beside=beside(output)) as begun:
         write(begun, text)
         begun.commit({"of": text}, {})
 
 
-def book(output: Path) -> Path:
-    return output.with_name("book.csv")
+def beside(output: Path) -> dict[str, Path]:
+    return {"codebook.csv": output.with_name("book.csv"), "sensitive.csv": output.with_name("second.csv")}
 
 
 def recipe(output: Path) -> str:
@@ -61,9 +62,10 @@ def whole(output: Path, text: str) -> bool:
     """Tell whether all of a release is in place, and nothing else."""
     private = private_folder(output)
     return (
-        {path.name for path in output.parent.iterdir()} == {output.name, private.name, book(output).name}
+        {path.name for path in output.parent.iterdir()}
+        == {output.name, private.name, "book.csv", "second.csv"}
         and {path.name for path in private.iterdir()} == {"recipe.json", "audit.json"}
-        and output.read_text() == book(output).read_text() == recipe(output) == text
+        and {path.read_text() for path in (output, *beside(output).values())} == {recipe(output)} == {text}
         and tells_of(private, output)
     )
 
@@ -100,7 +102,7 @@ def test_what_a_draft_writes_is_closed_to_others(output: Path) -> None:
 
 
 def test_the_second_of_two_runs_is_refused_without_force(output: Path) -> None:
-    with draft(output, ".csv", force=False, codebook=book(output)) as late:
+    with draft(output, ".csv", force=False, beside=beside(output)) as late:
         write(late, "late")
         publish(output, "early")
         with pytest.raises(OutputError, match="appeared while this ran"):
@@ -110,7 +112,7 @@ def test_the_second_of_two_runs_is_refused_without_force(output: Path) -> None:
 
 def test_the_last_of_two_runs_wins_whole_with_force(output: Path) -> None:
     publish(output, "old")
-    with draft(output, ".csv", force=True, codebook=book(output)) as late:
+    with draft(output, ".csv", force=True, beside=beside(output)) as late:
         write(late, "late")
         publish(output, "early", force=True)
         assert late.temporary.exists()
@@ -119,7 +121,7 @@ def test_the_last_of_two_runs_wins_whole_with_force(output: Path) -> None:
 
 
 def test_a_run_leaves_the_temporaries_of_a_live_one_alone(output: Path) -> None:
-    with draft(output, ".csv", force=False, codebook=book(output)) as alive:
+    with draft(output, ".csv", force=False, beside=beside(output)) as alive:
         write(alive, "alive")
         with pytest.raises(RuntimeError, match="planted"), draft(output, ".csv", force=False):
             raise RuntimeError("planted")  # noqa: EM101
@@ -183,7 +185,8 @@ from shoal.errors import OutputError
 from shoal.publish import draft
 
 def release(output, force, moment):
-    book, seen = output.with_name("book.csv"), 0
+    beside = {"codebook.csv": output.with_name("book.csv"), "sensitive.csv": output.with_name("second.csv")}
+    seen = 0
 
     def kill(event, arguments):
         nonlocal seen
@@ -192,9 +195,10 @@ def release(output, force, moment):
             os.kill(os.getpid(), signal.SIGKILL)
 
     sys.addaudithook(kill)
-    with suppress(OutputError), draft(output, ".csv", force=force, codebook=book) as begun:
+    with suppress(OutputError), draft(output, ".csv", force=force, beside=beside) as begun:
         begun.temporary.write_text("new")
-        (begun.private / "codebook.csv").write_text("new")
+        for name in beside:
+            (begun.private / name).write_text("new")
         begun.commit({"of": "new"}, {})
 
 for line in sys.stdin:
@@ -235,7 +239,7 @@ def beginning(output: Path, *, force: bool) -> Path:
 
 def check_settled(output: Path, *, force: bool) -> None:
     """Let another run begin and give up: what is left is whole, or nothing where nothing was before."""
-    with suppress(OutputError), draft(output, ".csv", force=False, codebook=book(output)):
+    with suppress(OutputError), draft(output, ".csv", force=False, beside=beside(output)):
         pass
     if force or output.exists():
         assert whole(output, "new" if output.read_text() == "new" else "old")
@@ -253,9 +257,9 @@ def test_a_kill_at_any_moment_leaves_all_or_nothing(tmp_path: Path, reaper: Any,
         if output.exists():
             text = output.read_text()
             assert text in ("old", "new")
-            # Its own recipe and codebook, or none until the next run.
+            # Its own recipe, codebook and second table, or none until the next run.
             assert not private_folder(output).exists() or recipe(output) == text
-            assert not book(output).exists() or book(output).read_text() == text
+            assert all(not path.exists() or path.read_text() == text for path in beside(output).values())
         check_settled(output, force=force)
         found.append(output.read_text() if output.exists() else "")
     assert whole(output, "new")
@@ -285,6 +289,22 @@ def test_what_a_killed_run_left_is_gone_after_the_next(tmp_path: Path, reaper: A
     assert any(".tmp" in path.name for path in output.parent.iterdir())
     publish(output, "next", force=True)
     assert whole(output, "next")
+
+
+def test_a_run_with_less_beside_it_settles_one_with_more(tmp_path: Path, reaper: Any) -> None:
+    """The next run may make no second table: that of the killed one goes where it belongs, or goes."""
+    for moment in range(1, 1000):
+        output = beginning(tmp_path / str(moment) / "r.csv", force=True)
+        if not reaper(output, force=True, moment=moment):
+            break
+        with suppress(OutputError), draft(output, ".csv", force=False):
+            pass
+        assert whole(output, output.read_text())
+        with draft(output, ".csv", force=True) as begun:
+            begun.temporary.write_text("alone")
+            begun.commit({"of": "alone"}, {})
+        assert {path.name for path in output.parent.iterdir()} == {"r.csv", "r.csv.private"}
+    assert moment > 20
 
 
 # Errors halfway
@@ -526,8 +546,9 @@ def stop(large: tuple[Path, Path], output: Path, number: int, moment: str | floa
         start = time.monotonic()
         while process.poll() is None:
             if isinstance(moment, str):
-                if any(path.name.endswith(moment) for path in output.parent.rglob("*")):
-                    break
+                with suppress(FileNotFoundError):  # a folder was moved while it was looked into
+                    if any(path.name.endswith(moment) for path in output.parent.rglob("*")):
+                        break
             elif time.monotonic() - start > moment:
                 break
             time.sleep(0.002)

@@ -12,15 +12,15 @@ from typing import Any
 import numpy as np
 
 from shoal.codebook import codebook_path, write_codebook, write_mapping
-from shoal.core.arrays import BoolArray
+from shoal.core.arrays import BoolArray, IntArray
 from shoal.core.classes import UNIT, Classes
 from shoal.core.contracts import Engine
 from shoal.core.counts import Domain
-from shoal.core.evaluate import Evaluation, Problem, Progress
+from shoal.core.evaluate import Evaluation, Evaluator, Problem, Progress
 from shoal.core.hierarchy import Hierarchy
-from shoal.core.lattice import Node
+from shoal.core.matching import Saved, matched
 from shoal.core.recoding import Recoding
-from shoal.core.warm import to_compile
+from shoal.core.warm import to_compile, to_partition
 from shoal.engines import ENGINES
 from shoal.errors import (
     InternalError,
@@ -30,10 +30,11 @@ from shoal.errors import (
 from shoal.offer import Chosen, adopted
 from shoal.policy import Policy, named
 from shoal.problem import counted, problem_of
-from shoal.publish import CODEBOOK, Draft, draft
+from shoal.publish import CODEBOOK, SENSITIVE, Draft, draft
 from shoal.recipe import audit_of, recipe_of
 from shoal.search import search
 from shoal.sensitive import reference_of
+from shoal.sensitive_table import path_beside, sensitive_table, separated
 from shoal.verify import Verification, judge
 
 
@@ -46,6 +47,7 @@ class Release:
     algorithm: str
     hierarchies: tuple[Hierarchy, ...]
     labels: Mapping[str, tuple[str, ...]]  # those that occur in the release
+    as_is: tuple[str, ...]  # the quasi-identifiers whose values stay as they are
     lattice_size: int
     records: int
     suppressed: int  # dropped or masked
@@ -56,11 +58,28 @@ class Release:
     output: Path | None = None
     recipe: Path | None = None
     codebook: Path | None = None
+    sensitive_table: Any = field(default=None, repr=False)  # where the sensitive column is apart; or its file
 
     @property
-    def levels(self) -> dict[str, int]:
-        """The level of each quasi-identifier."""
-        return dict(zip(self.policy.roles.quasi_identifiers, self.evaluation.node, strict=True))
+    def levels(self) -> dict[str, int] | None:
+        """The level of each quasi-identifier; None where they have no uniform one."""
+        return None if self.evaluation.recoding else self.start
+
+    @property
+    def start(self) -> dict[str, int] | None:
+        """The node that the recoding is, or began with; None where it began with none."""
+        node = self.evaluation.node
+        return dict(zip(self.policy.roles.quasi_identifiers, node, strict=True)) if node else None
+
+    @property
+    def cells(self) -> int:
+        """The cells of kept records that are blanked."""
+        return self.evaluation.recoding.cells if self.evaluation.recoding else 0
+
+    @property
+    def apart(self) -> str | None:
+        """The sensitive column that is released in a table of its own, if one is."""
+        return self.evaluation.recoding.apart if self.evaluation.recoding else None
 
     @property
     def loss(self) -> float:
@@ -72,7 +91,7 @@ class Release:
         shown = {}
         for name, labels in self.labels.items():
             more = ", ..." if len(labels) > 3 else ""
-            shown[name] = ", ".join(labels[:3]) + more if self.levels[name] else "as is"
+            shown[name] = "as is" if name in self.as_is else ", ".join(labels[:3]) + more
         return shown
 
     def to_dict(self) -> dict[str, Any]:
@@ -81,6 +100,7 @@ class Release:
         metric = self.policy.metric
         return {
             "levels": self.levels,
+            "start": self.start,
             "loss": self.loss,
             "metric": metric if isinstance(metric, str) else next(iter(metric)),
             "algorithm": self.algorithm,
@@ -88,6 +108,7 @@ class Release:
             "records": self.records,
             "suppressed": self.suppressed,
             "masked": self.masked,
+            "cells": self.cells,
             "classes": self.verification.classes,
             "smallest_class": self.verification.smallest_class,
             "lattice_size": self.lattice_size,
@@ -101,6 +122,7 @@ class Release:
             "output": str(self.output) if self.output else None,
             "recipe": str(self.recipe) if self.recipe else None,
             "codebook": str(self.codebook) if self.codebook else None,
+            "sensitive_table": str(self.sensitive_table) if isinstance(self.sensitive_table, Path) else None,
         }
 
 
@@ -130,13 +152,50 @@ def anonymize(
     policy, levels = adopted(Policy.load(policy), node)
     if isinstance(engine, str):
         engine = ENGINES.create(engine, {"memory_limit": memory_limit} if memory_limit else {})
-    run = _Run(policy, engine, progress or (lambda *_: None))
+    wish = Wish(policy, levels, seconds)
+    return released(table, wish, engine, output=output, force=force, mapping=mapping, progress=progress)
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What is to be found: a recoding by a policy, of which some levels or all regions may be given."""
+
+    policy: Policy
+    levels: Mapping[str, int] | None = None
+    seconds: float | None = None
+    regions: Saved | None = None
+
+    def found(self, problem: Problem, progress: Progress) -> tuple[str, Evaluation]:
+        """Search for the recoding, or put the one that is given on the problem."""
+        if self.regions is not None:
+            name, _ = named(self.policy.algorithm)
+            return name, matched(Evaluator(problem, seconds=self.seconds, progress=progress), self.regions)
+        algorithm = self.policy.search_algorithm
+        finishing = self.policy.finishing
+        return search(problem, algorithm, seconds=self.seconds, progress=progress, **finishing)
+
+
+def released(
+    table: Any,
+    wish: Wish,
+    engine: Engine,
+    *,
+    output: str | Path | None,
+    force: bool,
+    mapping: bool,
+    progress: Progress | None,
+) -> Release:
+    """Release a table as wished, in memory or to a file."""
+    apart = separated(wish.policy)
+    run = _Run(wish, engine, progress or (lambda *_: None))
     if output is None:
-        return run.in_memory(table, levels, seconds)
+        return run.in_memory(table)
     path = Path(output)
     ending = engine.format_of(path)
-    book = codebook_path(path)
-    for written in (path, book):
+    beside = {CODEBOOK: codebook_path(path)}
+    if apart:
+        beside[f"{SENSITIVE}{ending}"] = path_beside(path, ending)
+    for written in (path, *beside.values()):
         if (
             isinstance(table, str | Path)
             and written.exists()
@@ -145,16 +204,17 @@ def anonymize(
         ):
             message = f"{str(written)!r} is the input and would be replaced. Name another output."
             raise OutputError(message)
-    with draft(path, ending, force=force, codebook=book) as begun:
+    with draft(path, ending, force=force, beside=beside) as begun:
         engine.spill(begun.spill)
-        return run.to_file(table, levels, seconds, begun, book=book, mapping=mapping)
+        return run.to_file(table, begun, mapping=mapping)
 
 
 class _Run:
     """One run: count, search, recode, verify, each timed."""
 
-    def __init__(self, policy: Policy, engine: Engine, progress: Progress) -> None:
-        self.policy = policy
+    def __init__(self, wish: Wish, engine: Engine, progress: Progress) -> None:
+        self.wish = wish
+        self.policy = wish.policy
         self.engine = engine
         self.progress = progress
         self.seconds: dict[str, float] = {}
@@ -166,70 +226,68 @@ class _Run:
         yield
         self.seconds[name] = time.perf_counter() - start
 
-    def in_memory(self, source: Any, node: Mapping[str, int] | None, seconds: float | None) -> Release:
-        found = self.find(source, node, seconds)
+    def in_memory(self, source: Any) -> Release:
+        found = self.find(source)
         with self.phase("recode"):
-            levels = found.recoding.levels or {}
-            bounds = self.policy.as_bounds
-            kept = [n for n in self.kept(found) if not levels.get(n) and n not in bounds]
+            changed = set(found.recoding.columns) - set(found.recoding.as_is())
+            kept = [name for name in self.kept(found) if name not in changed]
             table = self.engine.materialize(self.recode(found), source, kept)
-        verification = self.check(found, table)
-        return self.release(found, verification, table=table)
+            second = self.second(found)
+            if second is not None:
+                second = self.engine.materialize(second, source, self.policy.roles.sensitive)
+        verification = self.check(found, table, second)
+        return self.release(found, verification, table=table, sensitive_table=second)
 
-    def to_file(
-        self,
-        source: Any,
-        node: Mapping[str, int] | None,
-        seconds: float | None,
-        begun: Draft,
-        *,
-        book: Path,
-        mapping: bool,
-    ) -> Release:
-        found = self.find(source, node, seconds)
+    def to_file(self, source: Any, begun: Draft, *, mapping: bool) -> Release:
+        found = self.find(source)
+        waiting = f"{SENSITIVE}{begun.ending}"
         with self.phase("recode"):
             self.engine.write(self.recode(found), begun.temporary)
-        verification = self.check(found, begun.temporary)
-        release = self.release(found, verification, output=begun.output, codebook=book)
-        recipe = recipe_of(self.policy, found.problem, found.recoding, found.domains)
+            second = self.second(found)
+            if second is not None:
+                self.engine.write(second, begun.private / waiting)
+        written = None if second is None else begun.private / waiting
+        verification = self.check(found, begun.temporary, written)
+        where = {"codebook": begun.beside[CODEBOOK], "sensitive_table": begun.beside.get(waiting)}
+        release = self.release(found, verification, output=begun.output, **where)
+        recipe = recipe_of(self.policy, found.problem, found.evaluation, found.domains)
         if mapping:
-            write_mapping(
-                begun.private / "mapping", found.problem.hierarchies, found.evaluation.node, found.domains
-            )
-        write_codebook(begun.private / CODEBOOK, self.policy, found.labels, release.levels)
+            write_mapping(begun.private / "mapping", found.problem, found.recoding, found.domains)
+        write_codebook(begun.private / CODEBOOK, self.policy, found.recoding, found.labels)
         home = begun.commit(recipe, audit_of(release.to_dict(), verification))
         return replace(release, recipe=home)
 
-    def find(self, source: Any, node: Mapping[str, int] | None, seconds: float | None) -> _Found:
+    def find(self, source: Any) -> _Found:
         policy = self.policy
         table = self.engine.open(source)
         with self.phase("count"):
             counts, domains = counted(table, policy, self.engine)
-        problem = problem_of(policy, counts, domains, node)
+        problem = problem_of(policy, counts, domains, self.wish.levels)
         self.warm(problem)
         with self.phase("search"):
-            name, evaluation = search(
-                problem, policy.search_algorithm, seconds=seconds, progress=self.progress
-            )
-        classes = problem.classes(evaluation.node)
-        gone = problem.violations(classes)
-        recoding = Recoding.from_node(problem.hierarchies, evaluation.node, policy.as_bounds)
-        recoding = recoding.suppressing(classes.counts.keys[:, gone])
-        labels = {}
-        for column, hierarchy in enumerate(problem.hierarchies):
-            present = np.unique(classes.counts.codes(column)[~gone]).tolist()
-            every = hierarchy.labels[evaluation.node[column]]
-            labels[hierarchy.name] = tuple(every[code] for code in present)
+            name, evaluation = self.wish.found(problem, self.progress)
+        recoding = evaluation.recoding or problem.recoding(evaluation.node)
+        classes = problem.classes_of(recoding)
+        if recoding.regions is None:
+            gone = problem.violations(classes)
+            recoding = recoding.suppressing(classes.counts.keys[:, gone])
+        else:
+            gone = recoding.regions.suppressed
+        labels = {
+            hierarchy.name: _labels(hierarchy, recoding, column, classes.counts.codes(column)[~gone])
+            for column, hierarchy in enumerate(problem.hierarchies)
+        }
         sizes = classes.sizes[~gone]
         kept = len(sizes), int(sizes.min())
-        alone = not (_empty(problem, evaluation.node, classes, domains) & ~gone).any()
-        maskable = alone and _crowd(problem, classes, gone)
+        maskable = policy.suppressed == "mask" and _crowd(problem, classes, gone)
+        maskable = maskable and not (_empty(recoding, classes, domains) & ~gone).any()
         return _Found(table, domains, problem, name, evaluation, recoding, labels, kept, maskable)
 
     def warm(self, problem: Problem) -> None:
         """Compile the kernels that will be needed, where this has not been done on this machine."""
         name, _ = named(self.policy.algorithm)
         waiting = to_compile(words=len(problem.counts.keys), everything=name == "exhaustive")
+        waiting += to_partition() if name == "mondrian" else []
         if waiting:
             with self.phase("compile"):
                 for compile_one in waiting:
@@ -247,15 +305,19 @@ class _Run:
         blank = [*quasi, *roles.sensitive] if self.masks(found) else None
         return self.engine.recode(found.table, found.recoding, found.domains, keep=keep, blank=blank)
 
+    def second(self, found: _Found) -> Any:
+        """Make the table of a sensitive column that is released apart, if one is."""
+        return sensitive_table(self.engine, found.recoding, found.domains) if found.recoding.apart else None
+
     def masks(self, found: _Found) -> bool:
         """Masked records are kept only where they can be a class of their own."""
-        return self.policy.suppressed == "mask" and found.maskable
+        return found.maskable
 
-    def check(self, found: _Found, released: Any) -> Verification:
+    def check(self, found: _Found, released: Any, second: Any) -> Verification:
         """Count what was released; what does not hold is our own defect."""
         with self.phase("verify"):
             told = reference_of(found.problem.counts, found.domains)
-            verification = judge(released, self.policy, self.engine, told)
+            verification = judge(released, self.policy, self.engine, told, second)
         expected = found.problem.records
         if not self.masks(found):
             expected -= found.evaluation.suppressed
@@ -278,6 +340,7 @@ class _Run:
             algorithm=found.algorithm,
             hierarchies=found.problem.hierarchies,
             labels=found.labels,
+            as_is=found.recoding.as_is(),
             lattice_size=found.problem.lattice.size,
             records=found.problem.records,
             suppressed=found.evaluation.suppressed,
@@ -300,7 +363,22 @@ class _Found:
     recoding: Recoding
     labels: Mapping[str, tuple[str, ...]]
     kept: tuple[int, int]  # classes that remain, and the smallest of them
-    maskable: bool  # the suppressed are enough for a class, in persons too, and would join no other
+    maskable: bool  # to be masked; the suppressed are enough for a class, in persons too, and join no other
+
+
+def _labels(hierarchy: Hierarchy, recoding: Recoding, column: int, codes: IntArray) -> tuple[str, ...]:
+    """Return the labels, in words, of the groups that occur in a column."""
+    present = np.unique(codes).tolist()
+    if recoding.node is not None:
+        return tuple(hierarchy.labels[recoding.node[column]][code] for code in present)
+    shown = recoding.labels[column]
+    if shown is None:
+        values = hierarchy.labels[0]
+        if recoding.apart:
+            return values  # all of them are released
+        return tuple(values[code] for code in present if code < len(values))
+    looks = [[ends[code] for ends in shown.values()] for code in present]
+    return tuple(" to ".join("" if end is None else str(end) for end in look) for look in looks)
 
 
 def _crowd(problem: Problem, classes: Classes, gone: BoolArray) -> bool:
@@ -313,10 +391,14 @@ def _crowd(problem: Problem, classes: Classes, gone: BoolArray) -> bool:
     return enough
 
 
-def _empty(problem: Problem, node: Node, classes: Classes, domains: Mapping[str, Domain]) -> BoolArray:
+def _empty(recoding: Recoding, classes: Classes, domains: Mapping[str, Domain]) -> BoolArray:
     """Mark the classes that are released with every quasi-identifier empty, as masked records are."""
     empty = np.ones(len(classes), np.bool_)
-    for column, (hierarchy, level) in enumerate(zip(problem.hierarchies, node, strict=True)):
-        shown = hierarchy.labels[level] if level else domains[hierarchy.name].texts
-        empty &= np.array([not label for label in shown])[classes.counts.codes(column)]
+    for column, (name, labels) in enumerate(zip(recoding.columns, recoding.labels, strict=True)):
+        if labels is None:
+            shown = np.array([*[not text for text in domains[name].texts], True])  # a blank comes last
+        else:
+            looks = zip(*labels.values(), strict=True)
+            shown = np.array([all(end in (None, "") for end in look) for look in looks])
+        empty &= shown[classes.counts.codes(column)]
     return empty

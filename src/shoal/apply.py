@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from shoal.anonymize import Release, anonymize
+from shoal.anonymize import Release, Wish, released
 from shoal.core.contracts import Engine
 from shoal.core.evaluate import Progress
+from shoal.engines import ENGINES
 from shoal.recipe import Recipe
 
 
@@ -23,19 +24,14 @@ def apply(
     memory_limit: str | None = None,
     progress: Progress | None = None,
 ) -> Release:
-    """Recode a table to a recipe's levels, suppress what falls short within the limit, and count it afresh.
+    """Recode a table as a recipe says, suppress what falls short within the limit, and count it afresh.
+
+    A recipe of levels fixes them, and refining or blanking cells is done anew; one of regions fixes these.
 
     Raises Infeasible where the recoding no longer holds; its `nearest` says what would.
     """
     found = Recipe.load(recipe)
-    return anonymize(
-        table,
-        found.policy,
-        output=output,
-        force=force,
-        node=found.levels,
-        mapping=mapping,
-        engine=engine,
-        memory_limit=memory_limit,
-        progress=progress,
-    )
+    if isinstance(engine, str):
+        engine = ENGINES.create(engine, {"memory_limit": memory_limit} if memory_limit else {})
+    wish = Wish(found.policy, found.levels, regions=found.regions)
+    return released(table, wish, engine, output=output, force=force, mapping=mapping, progress=progress)

@@ -138,6 +138,9 @@ def verify(
     reference: Annotated[
         Path | None, typer.Option(help="The whole input, for such models, where there is no recipe.")
     ] = None,
+    sensitive_table: Annotated[
+        Path | None, typer.Option(help="The second table of a release by anatomy, where it is not beside it.")
+    ] = None,
     engine: EngineName = "duckdb",
     as_json: AsJson = False,
     reveal: Reveal = False,
@@ -147,7 +150,14 @@ def verify(
 
     with reporting(as_json, reveal), progress_bar() as progress:
         progress("verify", 0, None)
-        found = run(release, policy, recipe=recipe, reference=reference, engine=engine)
+        found = run(
+            release,
+            policy,
+            recipe=recipe,
+            reference=reference,
+            sensitive_table=sensitive_table,
+            engine=engine,
+        )
     if as_json:
         print_json(found.to_dict())
     else:

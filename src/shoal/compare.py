@@ -26,13 +26,22 @@ from shoal.core.counts import Domain
 from shoal.core.evaluate import Evaluation, Problem, Progress, tie
 from shoal.core.warm import to_compile
 from shoal.engines import ENGINES
-from shoal.errors import CannotHonour, Infeasible, OutOfTime, OutputError, ShoalError, UsageError
+from shoal.errors import (
+    CannotHonour,
+    Infeasible,
+    OutOfTime,
+    OutputError,
+    PolicyError,
+    ShoalError,
+    UsageError,
+)
 from shoal.journal import Journal, open_journal
 from shoal.models.k_anonymity import KAnonymity
-from shoal.policy import Named, Policy, named
+from shoal.policy import Finishing, Named, Policy, named
 from shoal.problem import counted, problem_of, with_wishes
 from shoal.recipe import fingerprint
 from shoal.search import automatic, search
+from shoal.sensitive_table import separated
 
 Limit = int | float | str
 Posed = tuple[Policy, Problem]  # what a row is asked for, and the problem that it poses
@@ -40,6 +49,7 @@ RANDOM_RUNS = 100  # of a search that draws lots: seeds 0..99
 _FEW = 64  # nodes, and combinations, that are enough to warm up
 _NO_RESULT: dict[type[ShoalError], str] = {
     CannotHonour: "refused",
+    PolicyError: "refused",
     Infeasible: "infeasible",
     OutOfTime: "out of time",
 }
@@ -203,7 +213,7 @@ class _Run:
         for of_metric in {asked.metric: group for group in self.posed for _, asked in group}.values():
             for policy, asked in of_metric:
                 with suppress(ShoalError):
-                    search(_little(asked), policy.search_algorithm)
+                    search(_little(asked), policy.search_algorithm, **policy.finishing)
 
     def row(self, policy: Policy, problem: Problem) -> Row:
         """Return a row that is there, else search for it and keep it."""
@@ -221,15 +231,16 @@ class _Run:
         """Search, as often as it takes, and fill the row in."""
         runs = _runs(policy)
         try:
-            found = [self.timed(problem, algorithm) for algorithm in runs]
+            found = [self.timed(problem, algorithm, policy.finishing) for algorithm in runs]
+            separated(policy)  # what anonymize would refuse has no result
         except tuple(_NO_RESULT) as error:
             return replace(empty, note=f"{_NO_RESULT[type(error)]}: {error}")
         return replace(empty, runs=len(runs), **_mean(found))
 
-    def timed(self, problem: Problem, algorithm: Algorithm | None) -> dict[str, Any]:
+    def timed(self, problem: Problem, algorithm: Algorithm | None, finishing: Finishing) -> dict[str, Any]:
         fresh = replace(problem)  # without what an earlier search had it remember
         start = time.perf_counter()
-        _, evaluation = search(fresh, algorithm, seconds=self.seconds)
+        _, evaluation = search(fresh, algorithm, seconds=self.seconds, **finishing)
         seconds = time.perf_counter() - start
         return _figures(evaluation, problem.lattice.columns) | {"seconds": seconds}
 
@@ -302,7 +313,7 @@ def _figures(found: Evaluation, columns: Sequence[str]) -> dict[str, Any]:
     work = found.work
     return {
         "loss": found.loss,
-        "levels": dict(zip(columns, found.node, strict=True)),
+        "levels": None if found.recoding else dict(zip(columns, found.node, strict=True)),
         "suppressed": found.suppressed,
         "candidates": len(found.candidates) or None,
         "nodes_evaluated": work.nodes_evaluated,

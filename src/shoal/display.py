@@ -19,12 +19,16 @@ def show_release(release: Any) -> None:
     for heading in ("column", "role", "level", "released as"):
         table.add_column(heading)
     for name, column in release.policy.columns.items():
-        if name in release.levels:
+        if name in examples:
             hierarchy = next(h for h in release.hierarchies if h.name == name)
-            level = f"{release.levels[name]} of {hierarchy.height}"
+            level = "" if release.apart else "by class"
+            if release.levels:
+                level = f"{release.levels[name]} of {hierarchy.height}"
             table.add_row(escaped(name), column.role.value, level, escaped(examples[name]))
         else:
             fate = "removed" if column.role.value == "identifier" else "as is"
+            if name == release.apart:
+                fate = escaped(f"{name}_group: a second table holds the values of each group")
             table.add_row(escaped(name), column.role.value, "", fate)
     screen.print(table)
     result = release.to_dict()
@@ -42,6 +46,8 @@ def show_release(release: Any) -> None:
         "recipe": f"{release.recipe} (private: keep it)",
         "codebook": str(release.codebook),
     }
+    if release.sensitive_table is not None:
+        rows["second table"] = str(release.sensitive_table)
     show_pairs(rows)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict
 
 import yaml
 from pydantic import (
@@ -23,18 +23,25 @@ from pydantic import (
 from shoal.algorithms import ALGORITHMS
 from shoal.core import builders
 from shoal.core.builder import Builder
-from shoal.core.contracts import Algorithm, Metric, Model
+from shoal.core.contracts import Algorithm, Metric, Model, NodeSearch
 from shoal.core.counts import Domain
+from shoal.core.groups import released_columns
 from shoal.core.hierarchy import Hierarchy
 from shoal.core.listed import Csv
 from shoal.core.numbers import Banded
-from shoal.core.recoding import released_columns
 from shoal.core.schema import Role, Schema
 from shoal.errors import PolicyError, UnknownName
 from shoal.metrics import METRICS
 from shoal.models import MODELS
 
 Named = str | dict[str, dict[str, Any] | None]  # a plug-in: its name, or its name with options
+
+
+class Finishing(TypedDict):
+    """The options that every search for a node has."""
+
+    refine: bool
+    cells: bool
 
 
 class Column(BaseModel):
@@ -175,7 +182,19 @@ class Policy(BaseModel):
                 )
                 raise PolicyError(message)
         self._check_models()
+        self._check_search()
+
+    def _check_search(self) -> None:
         _ = self.information_metric, self.search_algorithm
+        if all(self.finishing.values()):
+            message = "refine recodes what cells would blank. Ask for one of them."
+            raise PolicyError(message)
+        if self.finishing["cells"] and (self.as_bounds or self.suppressed == "mask"):
+            message = (
+                "cells cannot be told from bounds that are empty, nor from masked records. Use "
+                "release_as: text, and suppressed: drop."
+            )
+            raise PolicyError(message)
 
     def _check_models(self) -> None:
         for model in self.privacy_models:
@@ -211,10 +230,22 @@ class Policy(BaseModel):
         """The algorithm, built; None leaves the choice to shoal."""
         name, options = named(self.algorithm)
         if name == "auto":
+            for option in options:
+                if option not in Finishing.__annotations__:
+                    raise UnknownName(str(option), "option of algorithm 'auto':", Finishing.__annotations__)
             return None
         if name not in ALGORITHMS:
             raise UnknownName(name, "algorithm", ["auto", *ALGORITHMS])
         return ALGORITHMS.create(name, options)
+
+    @property
+    def finishing(self) -> Finishing:
+        """What is done after a search for a node."""
+        name, options = named(self.algorithm)
+        chosen = ALGORITHMS.create("contour", options) if name == "auto" else self.search_algorithm
+        if not isinstance(chosen, NodeSearch):
+            return Finishing(refine=False, cells=False)
+        return Finishing(refine=chosen.refine, cells=chosen.cells)
 
     @property
     def units(self) -> tuple[str, ...]:

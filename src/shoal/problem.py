@@ -53,6 +53,8 @@ def problem_of(
         limit=_limit(policy, counts.records),
         weights=tuple(policy.columns[name].weight for name in heights),
         about=about(policy, counts, domains),
+        as_bounds=policy.as_bounds,
+        whole=lattice,
     )
 
 

@@ -7,12 +7,14 @@ well is to do, in this order:
 1. move the old private folder, if there is one, aside;
 2. put the release in place: the moment that counts, and a single rename or link;
 3. put its private folder in place; its audit holds the release's SHA-256;
-4. put the codebook, which waited in the private folder, in place.
+4. put what stands beside a release (its codebook, its second table), which waited in the private folder,
+   in place.
 
-So no release ever stands beside the recipe of another. A run that is stopped in between, even by
-kill -9, is settled by the next run on the target: if the release in place is the one that the waiting
-private folder tells of, that folder goes home, otherwise the old one comes back; the rest is removed.
-Temporaries whose lock is held are those of a run that is alive, and are left alone.
+What stood beside the old release has gone with its private folder; an audit names what it is. So no
+release ever stands beside the recipe, the codebook or the second table of another. A run that is stopped
+in between, even by kill -9, is settled by the next run on the target: if the release in place is the one
+that the waiting private folder tells of, that folder goes home, otherwise the old one comes back; the rest
+is removed. Temporaries whose lock is held are those of a run that is alive, and are left alone.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ import os
 import re
 import secrets
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,6 +40,8 @@ except ImportError:  # Windows: see _abandoned
     fcntl = None  # type: ignore[assignment]
 
 CODEBOOK = "codebook.csv"  # where the codebook waits, in the private folder
+SENSITIVE = "sensitive"  # where the second table waits, before its ending
+Beside = Mapping[str, Path]  # what goes beside a release, by the name under which it waits
 
 
 @dataclass(frozen=True)
@@ -48,7 +52,7 @@ class Draft:
     mark: Path  # what the names of all its temporaries begin with
     ending: str
     force: bool
-    codebook: Path | None = None  # where the codebook goes, if there is one
+    beside: Beside
 
     @property
     def temporary(self) -> Path:
@@ -69,9 +73,15 @@ class Draft:
         """Put the release and its private folder in place, both or neither; return the recipe's path."""
         home = private_folder(self.output)
         try:
-            _sync(self.temporary)
+            waiting = [name for name in self.beside if (self.private / name).exists()]
+            for path in (self.temporary, *[self.private / name for name in waiting]):
+                _sync(path)
+            known = {
+                "release_sha256": _digest(self.temporary),
+                "beside": {name: self.beside[name].name for name in waiting},
+            }
             _dump(self.private / "recipe.json", recipe)
-            _dump(self.private / "audit.json", audit | {"release_sha256": _digest(self.temporary)})
+            _dump(self.private / "audit.json", audit | known)
             with _alone(self.output):
                 self._place(home)
                 _sync_folder(self.output.parent)
@@ -83,36 +93,39 @@ class Draft:
         """Do the four steps; what an error or an interrupt leaves undone is settled as the draft ends."""
         if self.force:
             if home.exists():
-                _pack(home, self.codebook)
+                _pack(home, _told(self.output, self.beside))
                 home.rename(f"{self.mark}.replaced")
             self.temporary.replace(self.output)
         else:
-            for path in _parts(self.output, self.codebook):
+            for path in _parts(self.output, self.beside):
                 if os.path.lexists(path):
                     raise _appeared(path)
             _link(self.temporary, self.output)
         try:
             self.private.rename(home)
-            _unpack(home, self.codebook)
+            _unpack(home, self.beside)
         except OSError:
             if not self.force:  # all can still be undone
                 self.output.unlink()
+                with suppress(OSError):
+                    _pack(home, self.beside)
                 with suppress(OSError):
                     home.rename(self.private)  # fails where it has not left
             raise
 
 
 @contextmanager
-def draft(output: Path, ending: str, *, force: bool, codebook: Path | None = None) -> Iterator[Draft]:
+def draft(output: Path, ending: str, *, force: bool, beside: Beside | None = None) -> Iterator[Draft]:
     """Give a place to write to; unless it is committed, nothing remains."""
     check_place(output)
-    begun = Draft(output, _beside(output, f"{secrets.token_hex(6)}.tmp"), ending, force, codebook)
+    beside = beside or {}
+    begun = Draft(output, _hidden(output, f"{secrets.token_hex(6)}.tmp"), ending, force, beside)
     lock = None
     try:
         with _alone(output):
             for mark in _abandoned_marks(output):
-                _settle(output, mark, codebook)
-            _check_free(output, codebook, force=force)
+                _settle(output, mark, beside)
+            _check_free(output, beside, force=force)
             begun.private.mkdir(mode=0o700)
             begun.spill.mkdir(mode=0o700)
             lock = os.open(begun.mark, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
@@ -126,7 +139,7 @@ def draft(output: Path, ending: str, *, force: bool, codebook: Path | None = Non
         with suppress(OSError), _alone(output):
             if lock is not None:
                 os.close(lock)
-            _settle(output, begun.mark, codebook)
+            _settle(output, begun.mark, beside)
 
 
 def private_folder(output: Path) -> Path:
@@ -143,7 +156,7 @@ def tells_of(private: Path, release: Path) -> bool:
         return False
 
 
-def _settle(output: Path, mark: Path, codebook: Path | None) -> None:
+def _settle(output: Path, mark: Path, beside: Beside) -> None:
     """Finish what a run had put in place, or undo it, and remove its temporaries."""
     home, private, replaced = private_folder(output), Path(f"{mark}.private"), Path(f"{mark}.replaced")
     try:
@@ -152,7 +165,7 @@ def _settle(output: Path, mark: Path, codebook: Path | None) -> None:
                 private.rename(home)
             elif replaced.exists():
                 replaced.rename(home)
-        _unpack(home, codebook)
+        _unpack(home, _told(output, beside))
     except OSError:
         return  # nothing may be lost: the next run tries again
     for path in _temporaries(output):
@@ -160,15 +173,26 @@ def _settle(output: Path, mark: Path, codebook: Path | None) -> None:
             shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
 
 
-def _pack(home: Path, codebook: Path | None) -> None:
-    """Let the codebook go where its recipe goes."""
-    if codebook and codebook.exists():
-        codebook.replace(home / CODEBOOK)
+def _told(output: Path, otherwise: Beside) -> Beside:
+    """Return what stands beside a release as its audit tells; another run may have had more beside it."""
+    try:
+        audit = json.loads((private_folder(output) / "audit.json").read_text(encoding="utf-8"))
+        return {waiting: output.parent / Path(name).name for waiting, name in audit["beside"].items()}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return otherwise
 
 
-def _unpack(home: Path, codebook: Path | None) -> None:
-    if codebook and (home / CODEBOOK).exists():
-        (home / CODEBOOK).replace(codebook)
+def _pack(home: Path, beside: Beside) -> None:
+    """Let what stands beside a release go where its recipe goes."""
+    for waiting, path in beside.items():
+        if path.exists():
+            path.replace(home / waiting)
+
+
+def _unpack(home: Path, beside: Beside) -> None:
+    for waiting, path in beside.items():
+        if (home / waiting).exists():
+            (home / waiting).replace(path)
 
 
 def _temporaries(output: Path) -> list[Path]:
@@ -177,7 +201,7 @@ def _temporaries(output: Path) -> list[Path]:
 
 
 def _abandoned_marks(output: Path) -> list[Path]:
-    length = len(_beside(output, f"{'0' * 12}.tmp").name)
+    length = len(_hidden(output, f"{'0' * 12}.tmp").name)
     marks = {path.with_name(path.name[:length]) for path in _temporaries(output)}
     return [mark for mark in sorted(marks) if _abandoned(mark)]
 
@@ -200,7 +224,7 @@ def _abandoned(mark: Path) -> bool:
 @contextmanager
 def _alone(output: Path) -> Iterator[None]:
     """Keep other runs on a target waiting for the moment that it takes to begin or to end."""
-    path = _beside(output, "tmp")
+    path = _hidden(output, "tmp")
     descriptor = _locked(path)
     try:
         yield
@@ -239,12 +263,12 @@ def _is_at(descriptor: int, path: Path) -> bool:
         return False
 
 
-def _beside(output: Path, ending: str) -> Path:
+def _hidden(output: Path, ending: str) -> Path:
     return output.parent / f".{output.name}.{ending}"
 
 
-def _parts(output: Path, codebook: Path | None) -> list[Path]:
-    return [output, private_folder(output), *([codebook] if codebook else [])]
+def _parts(output: Path, beside: Beside) -> list[Path]:
+    return [output, private_folder(output), *beside.values()]
 
 
 def check_place(output: Path) -> None:
@@ -257,14 +281,14 @@ def check_place(output: Path) -> None:
         raise OutputError(message)
 
 
-def _check_free(output: Path, codebook: Path | None, *, force: bool) -> None:
-    for path in _parts(output, codebook):
+def _check_free(output: Path, beside: Beside, *, force: bool) -> None:
+    for path in _parts(output, beside):
         if path.exists() and not force:
             message = f"{str(path)!r} exists. Use --force to replace it."
             raise OutputError(message)
     home = private_folder(output)
     others = home.exists() and not (home / "audit.json").exists() and (home.is_file() or any(home.iterdir()))
-    foreign = [home] if others else [codebook] if codebook and codebook.is_dir() else []
+    foreign = [home] if others else [path for path in beside.values() if path.is_dir()]
     if foreign:
         message = f"{str(foreign[0])!r} is not of shoal's making. Move it away first."
         raise OutputError(message)
@@ -285,7 +309,8 @@ def _link(temporary: Path, output: Path) -> None:
 def _dump(path: Path, data: dict[str, Any]) -> None:
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        json.dump(data, file, ensure_ascii=False, indent=2)
+        # To be read by eye, unless it is large.
+        file.write(json.dumps(data, ensure_ascii=False, indent=None if data.get("regions") else 2))
         file.flush()
         os.fsync(file.fileno())
 

@@ -14,11 +14,13 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from shoal.core.counts import Domain
-from shoal.core.evaluate import Problem
+from shoal.core.evaluate import Evaluation, Problem
 from shoal.core.listed import Csv
+from shoal.core.matching import Saved, saved
 from shoal.core.numbers import Banded
-from shoal.core.recoding import Recoding
 from shoal.errors import PolicyError
 from shoal.policy import Policy, named
 from shoal.sensitive import Reference, reference_of
@@ -34,7 +36,8 @@ class Recipe:
     """A policy and the levels that were found for it."""
 
     policy: Policy
-    levels: dict[str, int]
+    levels: dict[str, int] | None  # None where the recoding began with no node
+    regions: Saved | None
     reference: Reference  # how often each sensitive value occurred in the whole input
 
     @classmethod
@@ -46,18 +49,48 @@ class Recipe:
         if data.get("recipe") != _FORMAT:
             message = f"This is no recipe that shoal {version('shoal')} reads."
             raise PolicyError(message)
-        levels, files = data.get("levels"), data.get("hierarchy_files")
-        if not isinstance(levels, Mapping) or not isinstance(files, Mapping):
+        levels, files = data.get("levels", ()), data.get("hierarchy_files")
+        if not isinstance(levels, Mapping | None) or not isinstance(files, Mapping):
             message = "The recipe is damaged: it lacks its levels or its hierarchies."
             raise PolicyError(message)
         policy = Policy.load(data.get("policy")).with_files(files)  # type: ignore[arg-type]
-        if set(levels) != set(policy.roles.quasi_identifiers) or not all(
-            type(n) is int for n in levels.values()
+        quasi = policy.roles.quasi_identifiers
+        if levels is not None and (
+            set(levels) != set(quasi) or not all(type(n) is int for n in levels.values())
         ):
             message = "The recipe is damaged: its levels are not those of its policy's quasi-identifiers."
             raise PolicyError(message)
+        regions = _regions(data["regions"], quasi) if data.get("regions") is not None else None
+        levels = None if levels is None else dict(levels)
         reference = _reference(data.get("reference") or {}, data.get("records"))
-        return cls(policy, dict(levels), reference)
+        return cls(policy, levels, regions, reference)
+
+
+def _regions(data: Any, quasi: tuple[str, ...]) -> Saved:
+    """Check what was saved of a recoding by regions."""
+    try:
+        columns = {name: data["columns"][name] for name in quasi}
+        classes = None if data["classes"] is None else np.array(data["classes"], np.int64).T
+        covers = {name: list(column["covers"]) for name, column in columns.items()}
+        labels = {name: column["labels"] for name, column in columns.items()}
+        known = np.array([len(covers[name]) for name in quasi])
+        good = classes is None or (
+            classes.shape[0] == len(quasi) and ((classes >= 0) & (classes < known[:, None])).all()
+        )
+        good &= all(
+            isinstance(cover, Mapping) and set(cover) & {"blank", "values", "level", "missing"}
+            for column in covers.values()
+            for cover in column
+        )
+        good &= all(
+            len(shown) == len(covers[name]) for name in quasi for shown in (labels[name] or {}).values()
+        )
+    except (TypeError, KeyError, ValueError, AttributeError, IndexError):
+        good = False
+    if not good:
+        message = "The recipe is damaged: its regions are not those of its policy's quasi-identifiers."
+        raise PolicyError(message)
+    return Saved(labels, covers, classes)
 
 
 def _reference(data: object, records: object) -> Reference:
@@ -99,7 +132,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def recipe_of(
-    policy: Policy, problem: Problem, recoding: Recoding, domains: Mapping[str, Domain]
+    policy: Policy, problem: Problem, found: Evaluation, domains: Mapping[str, Domain]
 ) -> dict[str, Any]:
     """Write down a recoding so that it can be applied to new data and verified without the old."""
     needed = (*policy.roles.quasi_identifiers, *policy.sensitive_needed)
@@ -114,18 +147,29 @@ def recipe_of(
             settled = rule.settled(domains[name].texts)
             written["columns"][name]["hierarchy"]["fractions"] = settled.fractions
     key = secrets.token_hex(32)
+    # Groups of a sensitive column that is released apart are left to chance, each time anew.
+    lasting = None if found.node or (found.recoding and found.recoding.apart) else found.recoding
     return {
         "recipe": _FORMAT,
         "shoal": version("shoal"),
         "python": platform.python_version(),
         "policy": written,
         "hierarchy_files": {name: rule.rows for name, rule in rules.items() if isinstance(rule, Csv)},
-        "levels": recoding.levels,
+        "levels": dict(zip(problem.lattice.columns, found.node, strict=True)) if found.node else None,
+        "regions": None if lasting is None else _written(saved(lasting)),
         "records": problem.records,
         "suppression_limit": problem.limit,
         "reference": reference_of(problem.counts, domains),
         "fingerprints": {"key": key, "input": fingerprint(key, problem, domains)},
     }
+
+
+def _written(regions: Saved) -> dict[str, Any]:
+    """Write regions as plain values."""
+    names = regions.covers
+    columns = {name: {"labels": regions.labels[name], "covers": regions.covers[name]} for name in names}
+    classes = None if regions.classes is None else regions.classes.T.tolist()
+    return {"columns": columns, "classes": classes}
 
 
 def fingerprint(key: str, problem: Problem, domains: Mapping[str, Domain]) -> str:

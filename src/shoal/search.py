@@ -5,6 +5,7 @@ from __future__ import annotations
 from shoal.algorithms import ALGORITHMS
 from shoal.core.contracts import Algorithm, Guarantee
 from shoal.core.evaluate import Evaluation, Evaluator, Problem, Progress
+from shoal.core.finer import hidden, refined
 from shoal.errors import CannotHonour, Infeasible, OutOfTime, interruptible
 from shoal.infeasible import nearest_miss, out_of_reach
 
@@ -13,13 +14,18 @@ def search(
     problem: Problem,
     algorithm: Algorithm | None = None,
     *,
+    refine: bool = False,
+    cells: bool = False,
     seconds: float | None = None,
     progress: Progress | None = None,
 ) -> tuple[str, Evaluation]:
-    """Search with an algorithm, or with the first that can prove the optimum; return its name too."""
+    """Search with an algorithm, or with the first that can prove the optimum; return its name too.
+
+    `refine` and `cells` serve better what the node of least loss suppresses.
+    """
     chosen = algorithm or automatic(problem)
     name = ALGORITHMS.name_of(chosen)
-    reason = chosen.refuses(problem)
+    reason = chosen.refuses(problem) or _too_fine(problem, refine=refine, cells=cells)
     if reason:
         able = ALGORITHMS.name_of(automatic(problem))
         message = f"Algorithm {name!r} cannot honour this policy: {reason}. Use {able!r} or 'auto'."
@@ -36,8 +42,11 @@ def search(
     evaluate = Evaluator(problem, seconds=seconds, progress=progress)
     try:
         with interruptible():
-            return name, chosen.search(problem, evaluate)
+            found = chosen.search(problem, evaluate)
+            return name, _finished(evaluate, found, refine=refine, cells=cells)
     except Infeasible:
+        if chosen.explains:
+            raise
         if chosen.guarantee is not Guarantee.LEAST_LOSS and not problem.monotone_models:
             able = ALGORITHMS.name_of(automatic(problem))
             message = (
@@ -54,6 +63,24 @@ def search(
             raise OutOfTime(message) from None
         found = evaluate.finish(evaluate.best, Guarantee.ACCEPTABLE, compared=evaluate.nodes_accepted)
         return name, found
+
+
+def _too_fine(problem: Problem, *, refine: bool, cells: bool) -> str | None:
+    """Say why classes cannot have levels or blanks of their own, where they cannot."""
+    for asked, name in ((refine, "refine"), (cells, "cells")):
+        if asked and problem.counts.population is not None:
+            return f"{name} makes classes of their own levels, and a population has none such to look up"
+    return None
+
+
+def _finished(evaluate: Evaluator, found: Evaluation, *, refine: bool, cells: bool) -> Evaluation:
+    """Go on from a node as far as there is time; the node itself will do."""
+    try:
+        if refine:
+            return refined(evaluate, found)
+        return hidden(evaluate, found) if cells else found
+    except OutOfTime:
+        return found
 
 
 def automatic(problem: Problem) -> Algorithm:

@@ -16,6 +16,7 @@ from shoal.errors import DataError, PolicyError, UsageError
 from shoal.policy import Policy, named
 from shoal.recipe import Recipe
 from shoal.sensitive import Reference, about, beyond, count, reference_in, reference_of
+from shoal.sensitive_table import grouped, second_of, separated
 
 
 @dataclass(frozen=True)
@@ -53,26 +54,43 @@ def verify(
     *,
     recipe: Any = None,
     reference: Any = None,
+    sensitive_table: Any = None,
     engine: str | Engine = "duckdb",
 ) -> Verification:
     """Count a release afresh and check it against every model of a policy.
 
     The release's `recipe`, or the whole input as `reference`, tells how often each sensitive value occurs in
     the input; without it a model that compares classes with the whole input cannot be checked, and the
-    release is not verified.
+    release is not verified. Where the sensitive column is released apart, `sensitive_table` is its table;
+    without it the file beside the release is read.
     """
     if recipe is not None and reference is not None:
         message = "Give the recipe or the reference, not both."
         raise UsageError(message)
     policy = Policy.load(policy)
     engine = ENGINES.create(engine) if isinstance(engine, str) else engine
+    told: Reference = {}
     if reference is not None:
-        return judge(release, policy, engine, reference_in(engine, reference, policy.sensitive_needed))
-    return judge(release, policy, engine, Recipe.load(recipe).reference if recipe is not None else {})
+        told = reference_in(engine, reference, policy.sensitive_needed)
+    elif recipe is not None:
+        told = Recipe.load(recipe).reference
+    return judge(release, policy, engine, told, sensitive_table)
 
 
-def judge(release: Any, policy: Policy, engine: Engine, reference: Reference) -> Verification:
+def judge(
+    release: Any, policy: Policy, engine: Engine, reference: Reference, sensitive_table: Any = None
+) -> Verification:
     """Check a release, given how often sensitive values occur in the whole input, as far as that is known."""
+    apart = separated(policy)
+    if apart is not None:
+        second = second_of(release, engine, sensitive_table)
+        counts, domains, reasons = grouped(engine, release, second, policy, apart)
+        _check_reference(policy, reference_of(counts, domains), reference)
+        classes = Classes(counts, about(policy, counts, domains, reference))
+        return _judge(policy, classes, classes.nothing(), reasons, _lacking(policy, [], reference))
+    if sensitive_table is not None:
+        message = "The policy's algorithm makes no second table, so there is none to give."
+        raise UsageError(message)
     table = engine.open(release)
     columns = engine.columns(table)
     roles = policy.roles

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 
+import numpy as np
 import oracle
 import pytest
 from hypothesis import given, settings
-from problems import Case, cases
+from problems import NODE_SEARCHES, Case, cases
 
 from shoal.algorithms import ALGORITHMS
 from shoal.core.contracts import Guarantee
@@ -54,7 +57,7 @@ MEANINGS: dict[Guarantee, Callable[[Case, Evaluation, list[Node]], bool]] = {
 }
 
 
-@pytest.mark.parametrize("name", list(ALGORITHMS))
+@pytest.mark.parametrize("name", NODE_SEARCHES)
 @settings(max_examples=120, deadline=None)
 @given(case=cases())
 def test_what_is_promised_is_true(name: str, case: Case) -> None:
@@ -86,6 +89,75 @@ def test_what_is_promised_is_true(name: str, case: Case) -> None:
         assert set(found.candidates) <= set(nodes)
     assert 0 < found.work.nodes_evaluated <= problem.lattice.size
     assert found.work.nodes_evaluated + found.work.nodes_tagged <= problem.lattice.size
+
+
+@pytest.mark.parametrize("name", [name for name in ALGORITHMS if name not in NODE_SEARCHES])
+@settings(max_examples=120, deadline=None)
+@given(case=cases())
+def test_every_class_of_a_search_by_regions_is_acceptable(name: str, case: Case) -> None:
+    problem = case.problem()
+    algorithm = ALGORITHMS.create(name)
+    if algorithm.refuses(problem):
+        return
+    try:
+        found = algorithm.search(problem, Evaluator(problem))
+    except Infeasible:
+        return
+    assert found.acceptable
+    assert found.recoding is not None
+    assert found.proven is algorithm.guarantee is Guarantee.ACCEPTABLE
+    classes = problem.classes_of(found.recoding)
+    assert classes.records == problem.records
+    assert found.recoding.regions is not None
+    gone = found.recoding.regions.suppressed
+    assert not (problem.violations(classes) & ~gone).any()
+    assert found.suppressed == classes.sizes[gone].sum() <= problem.limit
+
+
+# What refuses every model about k, and so every case above, is held to what it promises instead.
+REFUSES_K = ("anatomy",)
+
+
+@pytest.mark.parametrize("name", list(ALGORITHMS))
+def test_what_refuses_k_is_declared(name: str) -> None:
+    case = Case([(0,), (1,)], [{0: ["0", "*"], 1: ["1", "*"]}], [], 2, 1, 0, "coverage", [1.0], [0], [1], [])
+    assert bool(ALGORITHMS.create(name).refuses(case.problem())) == (name in REFUSES_K)
+
+
+@pytest.mark.parametrize("name", REFUSES_K)
+@settings(max_examples=120, deadline=None)
+@given(case=cases(metrics=("class-size", "coverage", "discernibility", "non-uniform-entropy"), models=()))
+def test_groups_hold_each_record_once_and_l_different_values(name: str, case: Case) -> None:
+    heights = [len(next(iter(tree.values()))) - 1 for tree in case.hierarchies]
+    case = replace(case, l=case.l + 1, low=[0] * len(heights), high=heights, same_level=[])
+    problem = case.problem()
+    problem = replace(problem, models=problem.models[1:])  # all but k-anonymity
+    algorithm = ALGORITHMS.create(name)
+    assert algorithm.refuses(problem) is None
+    values = Counter(case.sensitive)
+    feasible = len(case.rows) >= case.l and max(values.values()) <= len(case.rows) // case.l
+    if not feasible:
+        with pytest.raises(Infeasible):
+            algorithm.search(problem, Evaluator(problem))
+        return
+    found = algorithm.search(problem, Evaluator(problem))
+    assert (found.acceptable, found.proven, found.suppressed) == (True, algorithm.guarantee, 0)
+    assert found.recoding is not None
+    regions = found.recoding.regions
+    assert regions is not None
+    assert regions.sensitive is not None
+    entries = problem.counts.sensitive["l"]
+    records = np.bincount(regions.rows, regions.sizes, regions.keys.shape[1])
+    assert records.tolist() == entries.counts.tolist()
+    groups: dict[int, Counter[int]] = {}
+    for row, size, group in zip(regions.rows, regions.sizes, regions.classes, strict=True):
+        groups.setdefault(int(group), Counter())[int(entries.codes[row])] += int(size)
+    assert len(groups) == len(case.rows) // case.l
+    assert all(len(held) >= case.l and max(held.values()) == 1 for held in groups.values())
+    told = regions.sensitive["l"]
+    assert Counter(zip(told.rows.tolist(), told.codes.tolist(), strict=True)) == Counter(
+        {(group, code): n for group, held in groups.items() for code, n in held.items()}
+    )
 
 
 def test_every_guarantee_has_a_meaning_that_is_tested() -> None:

@@ -16,7 +16,7 @@ from typing import ClassVar
 import numpy as np
 
 from shoal.core.arrays import BoolArray
-from shoal.core.contracts import Algorithm, Guarantee
+from shoal.core.contracts import Guarantee, NodeSearch
 from shoal.core.evaluate import LARGEST_HELD, Evaluation, Evaluator, Problem, best
 from shoal.core.lattice import Node
 from shoal.core.tags import nodes_of
@@ -24,7 +24,7 @@ from shoal.errors import Infeasible, InternalError
 
 
 @dataclass(frozen=True)
-class AllMinimal(Algorithm):
+class AllMinimal(NodeSearch):
     """Find all minimal nodes from the bottom up, then the one of least loss."""
 
     guarantee: ClassVar[Guarantee] = Guarantee.LEAST_LOSS

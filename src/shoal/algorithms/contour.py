@@ -27,7 +27,7 @@ import numpy as np
 from shoal.algorithms.branches import Branches
 from shoal.algorithms.estimate import Estimate
 from shoal.core.arrays import BoolArray, FloatArray, IntArray
-from shoal.core.contracts import Algorithm, Guarantee, When
+from shoal.core.contracts import Guarantee, NodeSearch, When
 from shoal.core.evaluate import LARGEST_HELD, Evaluation, Evaluator, Problem, below
 from shoal.core.lattice import Lattice, Node
 from shoal.core.tags import maximal, minimal, nodes_of
@@ -38,7 +38,7 @@ _SLACK = 0.8  # a node estimated at this share of the best loss may still be sho
 
 
 @dataclass(frozen=True)
-class Contour(Algorithm):
+class Contour(NodeSearch):
     """Refuse every node that could beat the incumbent, most general first."""
 
     guarantee: ClassVar[Guarantee] = Guarantee.LEAST_LOSS

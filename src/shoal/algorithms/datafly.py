@@ -13,14 +13,14 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from shoal.core.contracts import Algorithm, Guarantee, Model
+from shoal.core.contracts import Guarantee, Model, NodeSearch
 from shoal.core.evaluate import Evaluation, Evaluator, Problem
 from shoal.core.lattice import Node
 from shoal.errors import Infeasible
 
 
 @dataclass(frozen=True)
-class Datafly(Algorithm):
+class Datafly(NodeSearch):
     """Raise the column with the most distinct values until few enough records are left over."""
 
     stop: Literal["limit", "k"] = "limit"

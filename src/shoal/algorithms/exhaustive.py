@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from shoal.core.contracts import Algorithm, Guarantee
+from shoal.core.contracts import Guarantee, NodeSearch
 from shoal.core.evaluate import Evaluation, Evaluator, Problem
 from shoal.errors import Infeasible
 
 
 @dataclass(frozen=True)
-class Exhaustive(Algorithm):
+class Exhaustive(NodeSearch):
     """Count all nodes, walked so that neighbours share their roll-ups; a large lattice is never held."""
 
     guarantee: ClassVar[Guarantee] = Guarantee.LEAST_LOSS

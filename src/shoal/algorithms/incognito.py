@@ -17,7 +17,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from shoal.core.arrays import BoolArray, IntArray
-from shoal.core.contracts import Algorithm, Guarantee
+from shoal.core.contracts import Guarantee, NodeSearch
 from shoal.core.counts import Counts
 from shoal.core.evaluate import LARGEST_HELD, Evaluation, Evaluator, Problem
 from shoal.core.lattice import Index
@@ -28,7 +28,7 @@ Axes = tuple[int, ...]
 
 
 @dataclass(frozen=True)
-class Incognito(Algorithm):
+class Incognito(NodeSearch):
     """Find all acceptable nodes over ever more columns, then the one of least loss."""
 
     variant: Literal["basic", "cube", "super-roots"] = "basic"  # where the lowest counts come from

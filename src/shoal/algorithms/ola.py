@@ -16,7 +16,7 @@ from typing import ClassVar
 import numpy as np
 
 from shoal.core.arrays import IntArray
-from shoal.core.contracts import Algorithm, Guarantee
+from shoal.core.contracts import Guarantee, NodeSearch
 from shoal.core.evaluate import LARGEST_HELD, Evaluation, Evaluator, Problem, best
 from shoal.core.lattice import Index
 from shoal.core.tags import ACCEPTED, UNKNOWN, Tags
@@ -24,7 +24,7 @@ from shoal.errors import Infeasible, InternalError
 
 
 @dataclass(frozen=True)
-class Ola(Algorithm):
+class Ola(NodeSearch):
     """Find all k-minimal nodes by binary search, then the one of least loss."""
 
     guarantee: ClassVar[Guarantee] = Guarantee.LEAST_LOSS

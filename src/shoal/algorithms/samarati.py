@@ -15,7 +15,7 @@ from typing import ClassVar
 import numpy as np
 
 from shoal.core.arrays import IntArray
-from shoal.core.contracts import Algorithm, Guarantee
+from shoal.core.contracts import Guarantee, NodeSearch
 from shoal.core.evaluate import LARGEST_HELD, Evaluation, Evaluator, Problem, best
 from shoal.core.lattice import Lattice, Node
 from shoal.core.tags import nodes_of
@@ -23,7 +23,7 @@ from shoal.errors import Infeasible, InternalError
 
 
 @dataclass(frozen=True)
-class Samarati(Algorithm):
+class Samarati(NodeSearch):
     """Find the least height by bisection, then the node of least loss at that height."""
 
     guarantee: ClassVar[Guarantee] = Guarantee.LEAST_HEIGHT

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
 from typing import ClassVar
 
+import numpy as np
+
+from shoal.core.arrays import FloatArray
 from shoal.core.counts import Domain
 from shoal.core.hierarchy import MISSING, TOP, Hierarchy, nest
 from shoal.errors import HierarchyError
@@ -78,9 +81,23 @@ class Builder(ABC):
         others = [(text, *labels) for text, labels in listed.items() if text and text not in present]
         if self.top:
             others = [(*row, TOP) for row in others]
+        null = domain.texts.index(None) if None in domain.texts else None
+        positions = self._positions(domain.texts)
         own = set(domain.own)
         counted = [text in own or (text or "") in listed for text in domain.texts]
-        return nest(domain.name, rows, others, counted)
+        return replace(nest(domain.name, rows, others, counted), null=null, positions=positions)
+
+    def position(self, text: str) -> float | None:
+        """Return where a value lies on the scale of its column; None where it lies nowhere."""
+        number = number_of(text)
+        return None if number is None else float(number)
+
+    def _positions(self, texts: Sequence[str | None]) -> FloatArray | None:
+        known = [None if text is None or self.is_unknown(text) else self.position(text) for text in texts]
+        lost = [text for text, place in zip(texts, known, strict=True) if place is None]
+        if len(lost) == len(known) or any(text is not None and not self.is_unknown(text) for text in lost):
+            return None
+        return np.array([np.nan if place is None else place for place in known])
 
     def _top(self, listed: Mapping[str, Labels], given: Mapping[str, Labels]) -> str | None:
         """Return the label all values share at the rule's own last level, where there is one."""

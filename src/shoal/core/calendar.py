@@ -54,6 +54,11 @@ class Dates(Builder):
         days = [self._day(text) for text in texts]
         return [None if day is None else tuple(DATE_UNITS[unit](day) for unit in self.dates) for day in days]
 
+    def position(self, text: str) -> float | None:
+        """Return the day's number."""
+        day = self._day(text)
+        return None if day is None else float(day.toordinal())
+
     def _day(self, text: str) -> date | None:
         try:
             if self.format:
@@ -108,6 +113,11 @@ class Times(Builder):
         """Give each time its units."""
         minutes = [minute_of(text) for text in texts]
         return [None if m is None else tuple(TIME_UNITS[unit](m) for unit in self.times) for m in minutes]
+
+    def position(self, text: str) -> float | None:
+        """Return the minute of the day."""
+        minute = minute_of(text)
+        return None if minute is None else float(minute)
 
     def bind(self, domain: Domain) -> Hierarchy:
         """Check that the units nest, then apply them."""

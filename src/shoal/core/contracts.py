@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -130,6 +131,8 @@ class Metric(ABC):
     by_size: ClassVar[bool] = False
     # Column weights of the policy count.
     weighted: ClassVar[bool] = False
+    # The loss needs a level of every group, which a range of values does not have.
+    by_level: ClassVar[bool] = False
 
     @abstractmethod
     def loss(self, problem: Problem, recoding: Recoding, classes: Classes, suppressed: BoolArray) -> float:
@@ -145,9 +148,11 @@ class Metric(ABC):
 
 
 class Algorithm(ABC):
-    """A search through the lattice."""
+    """A search for a recoding."""
 
     guarantee: ClassVar[Guarantee]
+    # Where nothing is acceptable the error says itself what would do; else the lattice's top tells.
+    explains: ClassVar[bool] = False
 
     def refuses(self, problem: Problem) -> str | None:
         """Say why this problem cannot be honoured, or None; one who prunes needs a monotone problem."""
@@ -160,6 +165,14 @@ class Algorithm(ABC):
     @abstractmethod
     def search(self, problem: Problem, evaluate: Evaluator) -> Evaluation:
         """Find the best recoding or raise Infeasible."""
+
+
+@dataclass(frozen=True)
+class NodeSearch(Algorithm):
+    """A search for a node; what it suppresses may be served better afterwards."""
+
+    refine: bool = field(default=False, kw_only=True)  # recode it anew and lower levels class by class
+    cells: bool = field(default=False, kw_only=True)  # blank few cells that hide it instead
 
 
 class Engine(ABC):

@@ -12,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from shoal.core.arrays import IntArray
+from shoal.core.arrays import BoolArray, IntArray
 
 WORD_BITS = 63  # the sign bit stays free
 _NOBODY = np.empty(0, np.int64)
@@ -135,6 +135,10 @@ class Counts:
         """Return at most so many combinations, evenly spread, without sensitive values."""
         step = -(-len(self) // most) or 1
         return Counts(self.fields, np.ascontiguousarray(self.keys[:, ::step]), self.sizes[::step].copy(), {})
+
+    def only(self, rows: BoolArray) -> Counts:
+        """Return some combinations, without sensitive values."""
+        return Counts(self.fields, self.keys[:, rows], self.sizes[rows], {})
 
     def codes(self, column: int) -> IntArray:
         """Return one column's code in every combination."""

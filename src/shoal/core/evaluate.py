@@ -47,11 +47,18 @@ class Problem:
     limit: int  # records that may be suppressed
     weights: tuple[float, ...]
     about: Mapping[str, Sensitive] = field(default_factory=dict)
+    as_bounds: tuple[str, ...] = ()  # columns released as the ends of their bands
+    whole: Lattice | None = None  # where the lattice was narrowed to a wish: what it was before
 
     @property
     def records(self) -> int:
         """The number of records."""
         return self.counts.records
+
+    @property
+    def free(self) -> Lattice:
+        """The levels that single classes may have, whatever the search was narrowed to."""
+        return self.whole or self.lattice
 
     @cached_property
     def monotone_models(self) -> bool:
@@ -79,13 +86,19 @@ class Problem:
 
     def recoding(self, node: Node) -> Recoding:
         """Return the recoding of a node."""
-        return Recoding.from_node(self.hierarchies, node)
+        return Recoding.from_node(self.hierarchies, node, self.as_bounds)
 
     def classes(self, node: Node) -> Classes:
         """Return the classes at one node, rolled up in one pass; an Evaluator serves many nodes."""
         pairs = enumerate(zip(self.hierarchies, node, strict=True))
         groups = {column: hierarchy.groups(level) for column, (hierarchy, level) in pairs if level}
         return Classes(self.counts.roll_up(groups) if groups else self.counts, self.about)
+
+    def classes_of(self, recoding: Recoding) -> Classes:
+        """Return the classes that a recoding makes."""
+        if recoding.regions is not None:
+            return Classes(recoding.regions.counts(self.counts), self.about)
+        return Classes(self.counts.roll_up(dict(enumerate(recoding.groups))), self.about)
 
     def violations(self, classes: Classes) -> BoolArray:
         """Mark the classes that some model refuses."""
@@ -124,15 +137,16 @@ class Work:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """A node, judged; what a search returns also says what was proven and at what cost."""
+    """A node, or another recoding, judged; what a search returns also says what was proven and its cost."""
 
-    node: Node
+    node: Node  # where there is another recoding: the node that it began with, or none
     acceptable: bool
     suppressed: int  # records; of a refused node at least so many, for a refusal may stop early
     classes: int  # all, before suppression
     loss: float  # infinite where the node is refused
     bound: float  # no node above has a smaller loss
     hopeless: bool = False  # every node below is refused too
+    recoding: Recoding | None = field(default=None, compare=False, repr=False)  # where it is no node
     proven: Guarantee = Guarantee.NONE
     candidates: tuple[Node, ...] = ()  # the nodes among which the metric chose
     work: Work = Work()
@@ -228,7 +242,7 @@ class Evaluator:
         """Judge a node."""
         known = self._known.get(node)
         if known is None:
-            self._check_time()
+            self.check_time()
             known = self._note(self._judge(node)())
         return known
 
@@ -237,7 +251,7 @@ class Evaluator:
 
         `subset` books a count over fewer columns that is not judged.
         """
-        self._check_time()
+        self.check_time()
         self._books.subset_evaluations += subset
         if not groups:
             return counts
@@ -247,6 +261,19 @@ class Evaluator:
     def judged(self, node: Node, counts: Counts) -> Evaluation:
         """Judge a node whose counts are at hand."""
         return self._known.get(node) or self._note(self._judgement(node, Classes(counts, self.problem.about)))
+
+    def recoded(self, recoding: Recoding, node: Node = ()) -> Evaluation:
+        """Judge a recoding by regions, which says itself what it suppresses."""
+        problem = self.problem
+        classes = problem.classes_of(recoding)
+        gone = classes.nothing() if recoding.regions is None else recoding.regions.suppressed
+        suppressed = int(classes.sizes[gone].sum())
+        refused = (problem.violations(classes) & ~gone).any()
+        acceptable = not refused and self._acceptable(suppressed)
+        acceptable = acceptable and all(model.holds(classes, gone) for model in problem.models)
+        loss = problem.metric.loss(problem, recoding, classes, gone) if acceptable else math.inf
+        self._books.made(len(classes))
+        return Evaluation(node, acceptable, suppressed, len(classes), loss, loss, recoding=recoding)
 
     def holds(self, counts: Counts) -> bool:
         """Tell whether counts over fewer columns are acceptable."""
@@ -277,7 +304,7 @@ class Evaluator:
         fresh = [node for node in nodes if node not in self._known]
         if len(fresh) < 2:
             return
-        self._check_time()
+        self.check_time()
         for evaluation in self._pool.map(lambda judge: judge(), list(map(self._judge, fresh))):
             self._note(evaluation)
 
@@ -345,7 +372,10 @@ class Evaluator:
         problem = self.problem
         metric = problem.metric
         known = metric.by_size or metric.separable is not When.NEVER  # the bound of a refused node
-        if not known or len(problem.counts.keys) > 1 or not (self._by_size or problem.least_size > 1):
+        if not known or len(problem.counts.keys) > 1:
+            return None
+        refuses = problem.least_size > 1 and problem.limit < problem.records  # else sizes refuse nothing
+        if not (self._by_size or refuses):
             return None
         return Cells(problem.counts, problem.hierarchies)
 
@@ -367,7 +397,7 @@ class Evaluator:
         turned = [shape[axis] for axis in self.walk]
         accepted = np.zeros(shape, np.bool_)
         for start in range(0, problem.lattice.size, _SLICE):
-            self._check_time(done=start)
+            self.check_time(done=start)
             numbers = np.arange(start, min(start + _SLICE, problem.lattice.size))
             indices = np.empty((len(numbers), len(shape)), np.int64)
             indices[:, self.walk] = np.stack(np.unravel_index(numbers, turned), axis=1)
@@ -410,7 +440,8 @@ class Evaluator:
         """Return the classes at a node, without judging them."""
         return Classes(self._hubs.counts(node), self.problem.about)
 
-    def _check_time(self, done: int | None = None) -> None:
+    def check_time(self, done: int | None = None) -> None:
+        """Raise OutOfTime where the time is up, and tell how far the search is."""
         now = time.monotonic()
         if now > self._until:
             raise OutOfTime

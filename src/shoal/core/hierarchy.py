@@ -13,7 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
-from shoal.core.arrays import IntArray
+from shoal.core.arrays import FloatArray, IntArray
 from shoal.errors import HierarchyError
 
 Bounds = tuple[Decimal | None, Decimal | None]  # the least and the greatest number of a group
@@ -32,6 +32,9 @@ class Hierarchy:
     leaves: tuple[IntArray, ...]  # how many values each group covers, per level
     size: int  # how many values the column covers: those listed, else those of the table
     bounds: tuple[tuple[Bounds, ...], ...] | None = None  # of each group of numbers, per level
+    null: int | None = None  # the code of what is missing
+    # (values,): where each value lies on the column's own scale, nan where nowhere; None: it has no scale
+    positions: FloatArray | None = None
 
     @property
     def height(self) -> int:

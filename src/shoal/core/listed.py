@@ -6,6 +6,7 @@ import csv
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -91,6 +92,14 @@ class Order(Listed):
             value: tuple(self._run(place, size) for size in self.sizes)
             for place, value in enumerate(self.order)
         }
+
+    def position(self, text: str) -> float | None:
+        """Return the place in the order."""
+        return float(self._places[text]) if text in self._places else None
+
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        return {value: place for place, value in enumerate(self.order)}
 
     def _run(self, place: int, size: int) -> str:
         run = self.order[place // size * size :][:size]

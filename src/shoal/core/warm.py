@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from shoal.core.arrays import IntArray
+from shoal.core.counts import Counts, layout
+from shoal.core.partition import Axis, partition
 
 
 def to_compile(*, words: int, everything: bool) -> list[Callable[[], object]]:
@@ -50,6 +52,14 @@ def to_project() -> list[Callable[[], object]]:
     return [compile_one for kernel, compile_one in needed if not _compiled(kernel)]
 
 
+def to_partition() -> list[Callable[[], object]]:
+    """Return what compiles the kernels that cut regions, where numba's cache does not hold them."""
+    from shoal.core import partition_kernels
+
+    kernels = (partition_kernels.propose, partition_kernels.measure, partition_kernels.divide)
+    return [] if all(map(_compiled, kernels)) else [_partition]
+
+
 def _compiled(kernel: Any) -> bool:
     cache = kernel._cache
     return Path(cache._cache_path, cache._cache_file._index_name).exists()
@@ -86,6 +96,14 @@ def _count_nodes() -> object:
     tables = (_zeros(1, 3), _zeros(1, 1, 1), _zeros(1))
     space = (_zeros(4, 1), _zeros(3, 1), np.zeros(16, np.int32))
     return walks.count_nodes(_zeros(1), _zeros(1), _zeros(1, 1), *tables, 1, *space)
+
+
+def _partition() -> object:
+    """Cut a region of four records in two, which calls every kernel."""
+    places = np.arange(4)
+    counts = Counts(layout([2]), places.reshape(1, -1), np.ones(4, np.int64), {})
+    axis = Axis(places, np.arange(4.0))
+    return partition(counts, [axis], None, 1, choose="width", relaxed=False)
 
 
 def _first_at_least() -> object:

@@ -22,12 +22,14 @@ from ibis.expr.types import IntegerValue, Table
 
 from shoal.core.arrays import IntArray
 from shoal.core.counts import Counts, Domain, Field, from_joint, layout
-from shoal.core.recoding import Labels, Recoding
+from shoal.core.groups import Labels, Shown
+from shoal.core.recoding import Recoding
+from shoal.core.regions import Regions
 from shoal.errors import DataError
 
 OWN = "__shoal_"  # begins the names of our own columns; a table must not have such
-_COUNT, _WORD, _VALUE, _NULL, _CODE, _RANK, _LABEL, _GONE, _ROW = (
-    OWN + name for name in ("n", "w", "v", "null", "c", "r", "l", "gone", "row")
+_COUNT, _WORD, _VALUE, _NULL, _CODE, _RANK, _LABEL, _GONE, _ROW, _PART, _CLASS, _CHANCE = (
+    OWN + name for name in ("n", "w", "v", "null", "c", "r", "l", "gone", "row", "part_", "class", "chance")
 )
 
 
@@ -131,6 +133,8 @@ def recode(
     blank: Sequence[str] | None,
 ) -> Table:
     """Replace values by labels, drop or blank suppressed records, and hide the rows' order."""
+    if recoding.regions is not None:
+        return _recode_regions(table, recoding, recoding.regions, found, keep, blank)
     suppressed = recoding.suppressed
     fields = layout([found[name].bits for name in recoding.columns])
     shown = dict(zip(recoding.columns, map(_shown, recoding.labels, recoding.groups), strict=True))
@@ -155,9 +159,7 @@ def recode(
     released: dict[str, Any] = {}
     for name in keep:
         if not shown.get(name):
-            # -0.0 counts as 0.0, so that it is released as such.
-            floating = name in recoding.columns and wide[name].type().is_floating()
-            released[name] = wide[name] + 0.0 if floating else wide[name]
+            released[name] = _as_is(wide, name) if name in recoding.columns else wide[name]
             continue
         place = recoding.columns.index(name)
         for number, (column, values) in enumerate(shown[name].items()):
@@ -170,6 +172,77 @@ def recode(
         released |= {name: gone.ifelse(ibis.null(), released[name]) for name in blank if name in released}
         order = [gone.ifelse(ibis.null(), key) for key in order]
     return wide.order_by([*order, ibis.random()]).select([e.name(name) for name, e in released.items()])
+
+
+def _recode_regions(
+    table: Table,
+    recoding: Recoding,
+    regions: Regions,
+    found: Mapping[str, Domain],
+    keep: Sequence[str],
+    blank: Sequence[str] | None,
+) -> Table:
+    """Look up each row's class by its packed key, and the class's labels; drop or blank the suppressed."""
+    coded, words = _coded(table, {name: found[name] for name in recoding.columns})
+    keyed = coded.mutate(**words)
+    if regions.split:  # which of a combination's records go where is left to chance
+        keyed = keyed.mutate(**{_CHANCE: ibis.random()})  # a window cannot be ordered by a call
+        window = ibis.window(group_by=[keyed[word] for word in words], order_by=keyed[_CHANCE])
+        keyed = keyed.mutate(**{_ROW: ibis.row_number().over(window)})
+    parts = ibis.memtable(_parts(regions, [*words, *([_ROW] if regions.split else [])]))
+    conditions = [keyed[name.removeprefix(_PART)] == parts[name] for name in parts.columns if name != _CLASS]
+    wide = keyed.inner_join(parts, conditions) if blank is None else keyed.left_join(parts, conditions)
+    labels = _class_labels(recoding, regions, keep)
+    if labels:
+        held = ibis.memtable(pa.table({_GONE: pa.array(np.arange(len(regions.suppressed))), **labels}))
+        wide = wide.left_join(held, wide[_CLASS] == held[_GONE])
+    released: dict[str, Any] = {}
+    for name in keep:
+        if name not in recoding.columns:
+            released[name] = wide[name]
+            continue
+        place = recoding.columns.index(name)
+        for number, column in enumerate(recoding.labels[place] or ()):
+            released[column] = wide[f"{_LABEL}{number}_{place}"]
+        if recoding.labels[place] is None:
+            flag = f"{_LABEL}{place}"
+            kept = _as_is(wide, name)
+            released[name] = wide[flag].ifelse(ibis.null(), kept) if flag in labels else kept
+    if blank is not None:
+        gone = wide[_CLASS].isnull()
+        released |= {name: gone.ifelse(ibis.null(), released[name]) for name in blank if name in released}
+    return wide.order_by([_CLASS, ibis.random()]).select([e.name(name) for name, e in released.items()])
+
+
+def _parts(regions: Regions, names: Sequence[str]) -> pa.Table:
+    """Return the packed key of every part that is kept, with its class; of a split one, record by record."""
+    kept = np.flatnonzero(~regions.suppressed[regions.classes])
+    sizes = regions.sizes[kept]
+    if regions.split:
+        places = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        places += np.repeat(regions.before[kept], sizes)
+        kept = np.repeat(kept, sizes)
+    held = [*regions.keys[:, regions.rows[kept]], *([places] if regions.split else [])]
+    columns = {f"{_PART}{name}": pa.array(values) for name, values in zip(names, held, strict=True)}
+    return pa.table(columns | {_CLASS: pa.array(regions.classes[kept])})
+
+
+def _class_labels(recoding: Recoding, regions: Regions, keep: Sequence[str]) -> dict[str, pa.Array]:
+    """Return what each class holds in each released column, and where a cell that stays as is is blanked."""
+    found = {}
+    columns = zip(recoding.columns, recoding.labels, recoding.about, regions.groups, strict=True)
+    for place, (name, labels, about, codes) in enumerate(columns):
+        if name in keep and labels is not None:
+            for number, values in enumerate(labels.values()):
+                found[f"{_LABEL}{number}_{place}"] = _array(values).take(pa.array(codes))
+        elif name in keep and about.blank is not None:
+            found[f"{_LABEL}{place}"] = pa.array(codes == about.blank)
+    return found
+
+
+def _as_is(table: Table, name: str) -> Any:
+    """Return a quasi-identifier as it is; -0.0 counts as 0.0, so that it is released as such."""
+    return table[name] + 0.0 if table[name].type().is_floating() else table[name]
 
 
 def _shown(labels: Labels | None, groups: IntArray) -> dict[str, pa.Array]:
@@ -201,12 +274,12 @@ def _constant(values: pa.Array) -> Any:
     return ibis.literal(values[0].as_py(), ibis.dtype(values.type))
 
 
-def _array(values: Sequence[str] | Sequence[float | None]) -> pa.Array:
+def _array(values: Sequence[Shown]) -> pa.Array:
     """Make a column of labels: text, or numbers that are whole where all are."""
     try:
         found = pa.array(values)
     except (pa.ArrowInvalid, OverflowError):  # beyond 64 bits
-        found = pa.array([None if value is None else float(value) for value in values])
+        found = pa.array([None if value is None else float(value) for value in values], pa.float64())
     return found.cast(pa.float64()) if pa.types.is_null(found.type) else found
 
 

@@ -11,7 +11,9 @@ from shoal.core.arrays import BoolArray, FloatArray
 from shoal.core.classes import Classes
 from shoal.core.contracts import Metric, When
 from shoal.core.evaluate import Problem
+from shoal.core.groups import shares
 from shoal.core.hierarchy import Hierarchy
+from shoal.core.lattice import Node
 from shoal.core.recoding import Recoding
 
 
@@ -28,19 +30,33 @@ class Coverage(Metric):
     def loss(self, problem: Problem, recoding: Recoding, classes: Classes, suppressed: BoolArray) -> float:
         """Combine the columns' losses, in which suppressed records count 1."""
         if recoding.node is None:
-            raise TypeError
-        lost = classes.sizes[suppressed]
-        columns = []
-        for column, level in enumerate(recoding.node):
-            hierarchy = problem.hierarchies[column]
-            share = _shares(hierarchy, level)
-            groups = hierarchy.groups(level)
-            total = float((problem.value_counts[column] * share[groups]).sum())
-            if len(lost):
-                total += float((lost * (1 - share[classes.counts.codes(column)[suppressed]])).sum())
-            columns.append(total / problem.records)
+            columns = self._by_class(problem, recoding, classes, suppressed)
+        else:
+            columns = self._by_value(problem, recoding.node, classes, suppressed)
         parts = self._parts(np.array(columns), np.array(problem.weights))
         return float(self.total(parts.sum()))
+
+    def _by_class(
+        self, problem: Problem, recoding: Recoding, classes: Classes, suppressed: BoolArray
+    ) -> list[float]:
+        columns = []
+        # A sensitive column that is released apart comes last and is not measured.
+        for column, (hierarchy, groups) in enumerate(zip(problem.hierarchies, recoding.about, strict=False)):
+            share = np.where(suppressed, 1.0, groups.shares(hierarchy)[classes.counts.codes(column)])
+            columns.append(float((classes.sizes * share).sum()) / problem.records)
+        return columns
+
+    def _by_value(self, problem: Problem, node: Node, classes: Classes, suppressed: BoolArray) -> list[float]:
+        lost = classes.counts.only(suppressed) if suppressed.any() else None
+        columns = []
+        for column, level in enumerate(node):
+            hierarchy = problem.hierarchies[column]
+            share = _shares(hierarchy, level)
+            total = float((problem.value_counts[column] * share[hierarchy.groups(level)]).sum())
+            if lost is not None:
+                total += lost.records - float((lost.sizes * share[lost.codes(column)]).sum())
+            columns.append(total / problem.records)
+        return columns
 
     def table(self, problem: Problem) -> tuple[FloatArray, ...]:
         """Return each column's part at each level when nothing is suppressed."""
@@ -68,5 +84,4 @@ class Coverage(Metric):
 
 def _shares(hierarchy: Hierarchy, level: int) -> FloatArray:
     """Return the loss of each group at a level."""
-    shares: FloatArray = (hierarchy.leaves[level] - 1) / max(1, hierarchy.size - 1)
-    return shares
+    return shares(hierarchy.leaves[level], hierarchy.size)

@@ -20,10 +20,19 @@ class Height(Metric):
 
     monotone: ClassVar[When] = When.ALWAYS
     separable: ClassVar[When] = When.ALWAYS
+    by_level: ClassVar[bool] = True
 
     def loss(self, problem: Problem, recoding: Recoding, classes: Classes, suppressed: BoolArray) -> float:
         """Add up the levels."""
-        return float(sum(recoding.node or ()))
+        parts = self.table(problem)
+        if recoding.node is not None:
+            return float(sum(part[level] for part, level in zip(parts, recoding.node, strict=True)))
+        total = 0.0
+        for column, (part, groups) in enumerate(zip(parts, recoding.about, strict=True)):
+            if groups.levels is None:
+                raise TypeError(type(self).__name__)
+            total += float((classes.sizes * part[groups.levels[classes.counts.codes(column)]]).sum())
+        return total / problem.records
 
     def table(self, problem: Problem) -> tuple[FloatArray, ...]:
         """Return each level's own number."""

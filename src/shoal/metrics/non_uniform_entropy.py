@@ -24,8 +24,24 @@ class NonUniformEntropy(Metric):
 
     def loss(self, problem: Problem, recoding: Recoding, classes: Classes, suppressed: BoolArray) -> float:
         """Add up the columns' bits; suppression is ignored."""
+        if recoding.node is None:
+            return self._by_class(problem, recoding, classes)
         pairs = zip(problem.value_counts, recoding.groups, problem.weights, strict=True)
         return float(sum(weight * bits(counts, groups) for counts, groups, weight in pairs))
+
+    def _by_class(self, problem: Problem, recoding: Recoding, classes: Classes) -> float:
+        """Tell each value from the group that its class has."""
+        total = 0.0
+        # A sensitive column that is released apart comes last and is not measured.
+        columns = zip(problem.value_counts, problem.weights, recoding.about, strict=False)
+        for column, (counts, weight, groups) in enumerate(columns):
+            if groups.labels is None and groups.blank is None:
+                continue  # every value is told
+            values = counts[counts > 0]
+            merged = groups.records[classes.counts.codes(column)]
+            bits_ = (classes.sizes * np.log2(merged)).sum() - (values * np.log2(values)).sum()
+            total += weight * max(0.0, float(bits_))
+        return total
 
     def table(self, problem: Problem) -> tuple[FloatArray, ...]:
         """Return each column's bits at each level."""

@@ -16,16 +16,24 @@ from shoal.core.recoding import Recoding
 
 @dataclass(frozen=True)
 class Precision(Metric):
-    """Average level / height over the columns, by their weights."""
+    """Average level / height over the columns, by their weights, and over the records where they differ."""
 
     monotone: ClassVar[When] = When.ALWAYS
     separable: ClassVar[When] = When.ALWAYS
+    by_level: ClassVar[bool] = True
     weighted: ClassVar[bool] = True
 
     def loss(self, problem: Problem, recoding: Recoding, classes: Classes, suppressed: BoolArray) -> float:
         """Average the columns' shares of their heights."""
-        levels = recoding.node or ()
-        return float(sum(part[level] for part, level in zip(self.table(problem), levels, strict=True)))
+        parts = self.table(problem)
+        if recoding.node is not None:
+            return float(sum(part[level] for part, level in zip(parts, recoding.node, strict=True)))
+        total = 0.0
+        for column, (part, groups) in enumerate(zip(parts, recoding.about, strict=True)):
+            if groups.levels is None:
+                raise TypeError(type(self).__name__)
+            total += float((classes.sizes * part[groups.levels[classes.counts.codes(column)]]).sum())
+        return total / problem.records
 
     def table(self, problem: Problem) -> tuple[FloatArray, ...]:
         """Return each level's share of the height, by weight."""

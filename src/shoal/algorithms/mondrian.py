@@ -1,0 +1,99 @@
+"""Mondrian (LeFevre, DeWitt and Ramakrishnan 2006): cut the table into regions, one column at a time.
+
+Each region is cut where its columns are widest, as long as both sides may be released; its records are
+released with the range, the set or the group that covers them. Greedy: it proves no more than that its
+regions are acceptable, and that none of them can be cut further.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from shoal.core.arrays import BoolArray
+from shoal.core.classes import Classes
+from shoal.core.contracts import Algorithm, Guarantee, Model
+from shoal.core.counts import Counts
+from shoal.core.evaluate import Evaluation, Evaluator, Problem
+from shoal.core.partition import Axis, Parts, partition
+from shoal.core.ranges import Arrangement, arranged
+from shoal.core.recoding import Recoding
+from shoal.core.regions import regions_of
+from shoal.errors import Infeasible
+
+
+@dataclass(frozen=True)
+class Mondrian(Algorithm):
+    """Cut regions at medians until no cut is left that all models allow."""
+
+    relaxed: bool = False
+    choose: Literal["width", "entropy", "loss"] = "width"
+    categorical: Literal["order", "hierarchy"] = "order"
+
+    guarantee: ClassVar[Guarantee] = Guarantee.ACCEPTABLE
+
+    def refuses(self, problem: Problem) -> str | None:
+        """Refuse what is said of levels, of the whole table or of a population."""
+        lattice = problem.lattice
+        if problem.metric.by_level:
+            return "its metric needs a level of every group, and a range has none"
+        if any(lattice.low) or lattice.high != lattice.heights or len(lattice.axes) < len(lattice.columns):
+            return "a region has no levels, so max_level, min_level, same_level and --node say nothing of it"
+        if problem.counts.population is not None:
+            return "a population has no regions to look up"
+        if any(type(model).holds is not Model.holds for model in problem.models):
+            return "a model about the whole table cannot be checked region by region"
+        if self.relaxed and not all(model.sizes_suffice for model in problem.models):
+            return "relaxed regions divide equal records by chance, so only their number can be checked"
+        return None
+
+    def search(self, problem: Problem, evaluate: Evaluator) -> Evaluation:
+        """Cut, then judge what came out like any other recoding."""
+        whole = {place: np.zeros(len(counts), np.int64) for place, counts in enumerate(problem.value_counts)}
+        if problem.violations(Classes(problem.counts.roll_up(whole), problem.about)).any():
+            message = "The table as one region is not acceptable."
+            raise Infeasible(message)
+        pairs = zip(problem.hierarchies, problem.value_counts, strict=True)
+        columns = [arranged(hierarchy, counts) for hierarchy, counts in pairs]
+
+        def accepts(counts: Counts) -> BoolArray:
+            return ~problem.violations(Classes(counts, problem.about))
+
+        parts = partition(
+            problem.counts,
+            [self._axis(column) for column in columns],
+            None if all(model.sizes_suffice for model in problem.models) else accepts,
+            problem.least_size,
+            choose=self.choose,
+            relaxed=self.relaxed,
+            check=evaluate.check_time,
+        )
+        return evaluate.finish(evaluate.recoded(self._recoding(problem, columns, parts)), self.guarantee)
+
+    def _axis(self, column: Arrangement) -> Axis:
+        tree = self.categorical == "hierarchy" and not column.scaled
+        return Axis(column.places, column.positions, column.levels if tree else ())
+
+    def _recoding(self, problem: Problem, columns: list[Arrangement], parts: Parts) -> Recoding:
+        about, codes = [], []
+        for place, column in enumerate(columns):
+            name = column.hierarchy.name
+            values = problem.counts.codes(place)[parts.rows]
+            groups, own = column.groups(
+                values,
+                parts.regions,
+                tree=self.categorical == "hierarchy",
+                bounds=name in problem.as_bounds,
+            )
+            about.append(groups)
+            codes.append(own[parts.regions])
+        split = len(parts.rows) > len(problem.counts)
+        if not split:  # in the order of the combinations, which sensitive values follow
+            back = np.argsort(parts.rows)
+            codes = [own[back] for own in codes]
+        rows, sizes = (parts.rows, parts.sizes) if split else (None, None)
+        nothing = np.zeros(len(parts.rows), np.bool_)
+        regions = regions_of(problem.counts, codes, nothing, rows, sizes)
+        return Recoding.from_regions([h.name for h in problem.hierarchies], about, regions)
