@@ -69,15 +69,14 @@ def refused_rows(case: Case, node: tuple[int, ...]) -> set[int]:
 
 
 def released(
-    case: Case, problem: Problem, node: tuple[int, ...], merges: list[int | None], blanks: Any, gone: Any
+    case: Case, problem: Problem, node: tuple[int, ...], blanks: Any, gone: Any
 ) -> dict[tuple[str, ...], list[int]]:
     """Look at what is kept: labels, and what a blank looks like."""
     found = defaultdict(list)
-    names = [BLANK if m is None else problem.hierarchies[c].labels[node[c]][m] for c, m in enumerate(merges)]
     for position, i in enumerate(combination_of(case, problem)):
         if not gone[i]:
             labels = labels_of(case, case.rows[position], node)
-            seen = tuple(names[c] if blanks[c, i] else label for c, label in enumerate(labels))
+            seen = tuple(BLANK if blanks[c, i] else label for c, label in enumerate(labels))
             found[seen].append(position)
     return found
 
@@ -86,17 +85,15 @@ def released(
 @given(start=starts(), data=st.data(), few=st.sampled_from([0, 12]))
 def test_every_class_passes_every_model(start: Any, data: Any, few: int) -> None:
     case, problem, node = start
-    groups = [len(h.labels[level]) for h, level in zip(problem.hierarchies, node, strict=True)]
-    merges = [data.draw(st.none() | st.integers(0, number - 1)) for number in groups]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(blanking, "_FEW", few)
-        blanks, gone = blanked(problem, node, merges, check=nothing)
+        blanks, gone = blanked(problem, node, check=nothing)
     of, refused = combination_of(case, problem), refused_rows(case, node)
     assert not (blanks & gone).any()
     for position, i in enumerate(of):
         assert position in refused or not (gone[i] or blanks[:, i].any())
         assert position not in refused or gone[i] or blanks[:, i].any()
-    found = released(case, problem, node, merges, blanks, gone)
+    found = released(case, problem, node, blanks, gone)
     for labels, positions in found.items():
         assert not oracle.violates(labels, positions, case.k, case.l, case.sensitive, case.extra())
     names = [
@@ -112,7 +109,7 @@ def test_few_classes_are_hidden_at_the_least_cost(start: Any) -> None:
     case, problem, node = start
     expected = least_cost(case, node)
     assume(expected is not None)
-    blanks, gone = blanked(problem, node, [None] * len(node), check=nothing)
+    blanks, gone = blanked(problem, node, check=nothing)
     sizes, weights = problem.counts.sizes, np.array(case.weights)
     cost = (sizes * (weights @ blanks)).sum() + sizes[gone].sum() * weights.sum()
     assert (cost, sizes[gone].sum()) == pytest.approx(expected)
@@ -150,7 +147,7 @@ def test_greedy_costs_no_less_than_the_least_and_no_more_than_suppressing(start:
     for few in (12, 0):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(blanking, "_FEW", few)
-            blanks, gone = blanked(problem, node, [None] * len(node), check=nothing)
+            blanks, gone = blanked(problem, node, check=nothing)
         costs.append((sizes * (weights @ blanks)).sum() + sizes[gone].sum() * weights.sum())
     assert costs[0] <= costs[1] + 1e-9 <= len(refused_rows(case, node)) * weights.sum() + 2e-9
 
@@ -161,11 +158,10 @@ def test_the_order_of_rows_does_not_matter(start: Any, random: Any, few: int) ->
     case, problem, node = start
     order = list(range(len(case.rows)))
     random.shuffle(order)
-    merges = [None] * len(node)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(blanking, "_FEW", few)
-        one = blanked(problem, node, merges, check=nothing)
-        other = blanked(case.problem(order), node, merges, check=nothing)
+        one = blanked(problem, node, check=nothing)
+        other = blanked(case.problem(order), node, check=nothing)
     assert all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
 
 
@@ -174,7 +170,7 @@ def test_the_order_of_rows_does_not_matter(start: Any, random: Any, few: int) ->
 def test_with_a_population_nothing_is_blanked(start: Any) -> None:
     case, problem, node = start
     assume(case.population is not None)
-    blanks, gone = blanked(problem, node, [None] * len(node), check=nothing)
+    blanks, gone = blanked(problem, node, check=nothing)
     classes = problem.classes(node)
     assert not blanks.any()
     assert problem.counts.sizes[gone].sum() == classes.sizes[problem.violations(classes)].sum()
@@ -192,7 +188,7 @@ def flat(rows: list[tuple[int, ...]], k: int) -> Case:
 
 def test_two_odd_ones_hide_each_other(way: str) -> None:
     case = flat([(0, 0), (0, 0), (1, 0), (1, 1)], k=2)
-    blanks, gone = blanked(case.problem(), (0, 0), [None, None], check=nothing)
+    blanks, gone = blanked(case.problem(), (0, 0), check=nothing)
     assert not gone.any()
     assert blanks.tolist() == [[False, False, False], [False, True, True]]
 
@@ -212,40 +208,33 @@ def at_most(problem: Problem, most: int) -> Problem:
     return replace(problem, models=(*problem.models, AtMost(most)))
 
 
-def test_a_blank_is_a_value_of_its_own_unless_it_looks_like_one(way: str) -> None:
+def test_a_blank_is_a_value_of_its_own(way: str) -> None:
     problem = flat([(1, 0), (1, 0), (1, 1), (1, 2)], k=2).problem()
-    for merges in ([None, None], [None, 0]):
-        blanks, gone = blanked(problem, (0, 0), merges, check=nothing)
+    for wish in (problem, at_most(problem, 2)):
+        blanks, gone = blanked(wish, (0, 0), check=nothing)
         assert not gone.any()
         assert blanks.tolist() == [[False] * 3, [False, True, True]]
-    # What is shown as (1, 0) is now too many: what was blanked goes, what was kept stays as it was.
-    assert not blanked(at_most(problem, 2), (0, 0), [None, None], check=nothing)[1].any()
-    blanks, gone = blanked(at_most(problem, 2), (0, 0), [None, 0], check=nothing)
-    assert not blanks.any()
-    assert gone.tolist() == [False, True, True]
 
 
 @settings(deadline=None, max_examples=150)
 @given(start=starts(models=None), data=st.data(), few=st.sampled_from([0, 12]))
 def test_classes_that_may_not_be_united_pass_too(start: Any, data: Any, few: int) -> None:
     case, problem, node = start
-    groups = [len(h.labels[level]) for h, level in zip(problem.hierarchies, node, strict=True)]
-    merges = [data.draw(st.none() | st.integers(0, number - 1)) for number in groups]
     most = data.draw(st.integers(case.k, 2 * case.k))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(blanking, "_FEW", few)
-        blanks, gone = blanked(at_most(problem, most), node, merges, check=nothing)
+        blanks, gone = blanked(at_most(problem, most), node, check=nothing)
     assert not (blanks & gone).any()
-    for labels, positions in released(case, problem, node, merges, blanks, gone).items():
+    for labels, positions in released(case, problem, node, blanks, gone).items():
         assert not oracle.violates(labels, positions, case.k, case.l, case.sensitive)
         assert len(positions) <= most
 
 
 def test_what_the_whole_table_must_be_comes_first() -> None:
     case = flat([(0, 0)] * 6 + [(1, 1), (1, 2)], k=2)
-    assert blanked(case.problem(), (0, 0), [None, None], check=nothing)[0].any()
+    assert blanked(case.problem(), (0, 0), check=nothing)[0].any()
     case.models = [("average-risk", {"risk": 0.2})]  # one class of six passes, two of eight do not
-    blanks, gone = blanked(case.problem(), (0, 0), [None, None], check=nothing)
+    blanks, gone = blanked(case.problem(), (0, 0), check=nothing)
     assert not blanks.any()
     assert gone.tolist() == [False, True, True]
 
@@ -255,8 +244,8 @@ def test_wide_tables_finish(values: int) -> None:
     random = np.random.default_rng(3)
     rows = list(map(tuple, random.integers(0, values, (400, 30)).tolist()))
     case = flat(rows, k=3)
-    blanks, gone = blanked(case.problem(), (0,) * 30, [None] * 30, check=nothing)
-    found = released(case, case.problem(), (0,) * 30, [None] * 30, blanks, gone)
+    blanks, gone = blanked(case.problem(), (0,) * 30, check=nothing)
+    found = released(case, case.problem(), (0,) * 30, blanks, gone)
     assert min(map(len, found.values())) >= 3
     assert gone.sum() < 3
 
@@ -267,7 +256,7 @@ def test_time_can_run_out(way: str) -> None:
 
     case = flat([(value, value) for value in range(9)], k=2)
     with pytest.raises(OutOfTime):
-        blanked(case.problem(), (0, 0), [None, None], check=up)
+        blanked(case.problem(), (0, 0), check=up)
 
 
 @adult.needs_adult
@@ -279,7 +268,7 @@ def test_adult_keeps_nearly_all_of_what_was_suppressed(metric: str, expected: tu
 
     problem = adult.problem(suppression_limit="5%", metric=metric)
     found = ALGORITHMS.create("contour").search(problem, Evaluator(problem))
-    blanks, gone = blanked(problem, found.node, [None] * 9, check=nothing)
+    blanks, gone = blanked(problem, found.node, check=nothing)
     sizes = problem.counts.sizes
     assert (found.suppressed, sizes[gone].sum(), (sizes * blanks).sum()) == expected
     seen = defaultdict(int)

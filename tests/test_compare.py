@@ -187,11 +187,12 @@ def test_what_is_infeasible_is_a_row_that_says_what_would_do() -> None:
 
 def test_a_search_without_time_is_a_row() -> None:
     found = shoal.compare(table(), policy(), seconds=1e-9)
-    refused, note = sorted({row.note or "" for row in found.rows}, reverse=True)
+    refused, regions, note = sorted({row.note or "" for row in found.rows}, reverse=True)
     assert refused.startswith("refused: Algorithm 'anatomy' cannot honour this policy")  # before it searches
     assert note == (
         "out of time: No acceptable node was found within 1e-09 seconds. Allow more, or lower max_level."
     )
+    assert regions == "out of time: No acceptable recoding was found within 1e-09 seconds. Allow more."
     assert {row.loss for row in found.rows} == {None}
 
 

@@ -136,7 +136,7 @@ def halves(region: Region, j: int) -> list[Region]:
 def proposals(
     columns: list[Column], region: Region, least: int, choose: str, relaxed: bool
 ) -> list[tuple[tuple, list[Region]]]:
-    """The cut of each column that has one, with what it is ranked by."""
+    """Every cut that may be made, with what it is ranked by."""
     total, found = records(region), []
     if total < 2 * least:
         return []
@@ -154,16 +154,13 @@ def proposals(
         if choose == "width":
             first, last = column.positions[0], column.positions[-1]
             width = (column.positions[max(tally)] - column.positions[min(tally)]) / ((last - first) or 1)
-            worth = float(covered(column, region, j)) if column.levels else width
-            best = min(range(len(ways)), key=lambda at: far[at])
+            worth = [float(covered(column, region, j)) if column.levels else width] * len(ways)
         elif choose == "entropy":
-            worth = -sum(round(count * math.log2(count) * 2**20) for count in tally.values())
-            best = min(range(len(ways)), key=lambda at: far[at])
+            worth = [-sum(round(count * math.log2(count) * 2**20) for count in tally.values())] * len(ways)
         else:
-            gains = [gain(column, region, way, j) for way in ways]
-            best = min(range(len(ways)), key=lambda at: (-gains[at], far[at]))
-            worth = gains[best]
-        found.append(((-worth, len(tally), j), ways[best]))
+            worth = [gain(column, region, way, j) for way in ways]
+        for at, way in enumerate(ways):
+            found.append(((-worth[at], len(tally), j, far[at], at), way))
     return sorted(found, key=lambda proposal: proposal[0])
 
 
@@ -344,6 +341,19 @@ def test_a_cut_is_taken_only_if_all_its_parts_pass(choose: str, table: Table, le
     assert listed(found) == expected(oracle(table.columns, table.region(), least, choose, passes=passes))
 
 
+@settings(max_examples=100, deadline=None)
+@given(table=tables(), least=st.integers(1, 4), l=st.integers(1, 4))
+def test_no_cut_is_left_whose_parts_pass(table: Table, least: int, l: int) -> None:
+    counts, passes = table.counts(), table.diverse(l)
+    least = min(least, counts.records)
+    for choose in CHOICES:
+        found = partition(counts, table.axes(), diverse_enough(l), least, choose=choose, relaxed=False)
+        for held in listed(found):
+            region = [record for record in table.region() if record[0] in held]
+            for j, column in enumerate(table.columns):
+                assert not any(all(map(passes, way)) for way in allowable(column, region, j, least))
+
+
 @pytest.mark.usefixtures("threads")
 @pytest.mark.parametrize("choose", CHOICES)
 @pytest.mark.parametrize("l", [2, 3, 4])
@@ -438,7 +448,7 @@ def test_places_are_tallied_whichever_way(rows: int, greatest: int) -> None:
     places = np.concatenate((places, places[: rows // 2]))
     sizes = random.integers(1, 5, len(places))
     space = partition_kernels.Space(
-        *np.empty((2, 1), np.int64), np.empty(1), np.zeros(4 * len(places), np.int64),
+        *np.empty((3, 1), np.int64), np.empty(1), np.zeros(4 * len(places), np.int64),
         *np.empty((2, len(places)), np.int64), np.empty(256, np.int64),
         *np.empty((2, len(places)), np.int64), np.empty(1, np.int32),
     )  # fmt: skip

@@ -419,3 +419,153 @@ def test_a_column_with_one_value_and_one_with_nulls_alone_stay_as_they_are() -> 
         assert set(rows["one"]) == {"x"}
         assert rows["none"].isna().all()
     assert Counter(rows["n"]) == {"*": 6}
+
+
+# Ranges that look alike, values that are equal, and what a recipe no longer covers
+
+
+def test_ends_that_are_unknown_tell_nothing_and_apply_again(tmp_path: Path) -> None:
+    random = np.random.default_rng(2)
+    age = pd.array(random.integers(20, 90, 60), dtype="Int64")
+    age[random.choice(60, 6, replace=False)] = pd.NA
+    table = pd.DataFrame({"age": age, "sex": random.choice(["f", "m"], 60)})
+    columns = {
+        "age": {"role": "quasi-identifier", "hierarchy": {"intervals": [5]}, "release_as": "bounds"},
+        "sex": {"role": "quasi-identifier", "hierarchy": "flat"},
+    }
+    wish = {"columns": columns, "models": [{"k-anonymity": {"k": 3}}], "algorithm": "mondrian"}
+    table.to_csv(tmp_path / "in.csv", index=False)
+    release = shoal.anonymize(tmp_path / "in.csv", wish, output=tmp_path / "out.csv")
+    book = pd.read_csv(release.codebook, keep_default_na=False)
+    unknown = book.loc[(book.column == "age_lower, age_upper") & (book.label == "")]
+    assert unknown.covers.tolist() == ["every value"]
+    again = shoal.apply(release.recipe, tmp_path / "in.csv")
+    assert again.suppressed == 0
+    assert again.loss == pytest.approx(release.loss)
+    assert again.to_dict()["proven"] == "acceptable"
+
+
+@pytest.mark.parametrize("algorithm", ["mondrian", "contour"])
+def test_bounds_of_nothing_but_nulls_are_empty(algorithm: str) -> None:
+    table = pd.DataFrame({"c": pd.array([None] * 4, dtype="Int64"), "d": list("aabb")})
+    columns = {
+        "c": {"role": "quasi-identifier", "hierarchy": {"intervals": [5]}, "release_as": "bounds"},
+        "d": {"role": "quasi-identifier", "hierarchy": "flat"},
+    }
+    wish = {"columns": columns, "models": [{"k-anonymity": {"k": 2}}], "algorithm": algorithm}
+    assert shoal.anonymize(table, wish).table["c_lower"].isna().all()
+
+
+@pytest.mark.parametrize("metric", ["precision", "height", "coverage"])
+def test_a_look_that_levels_share_counts_as_the_widest(metric: str) -> None:
+    table = pd.DataFrame({"c": pd.array([None] * 4 + [1, 20, 40, 60], dtype="Int64"), "d": list("xxxxxxxx")})
+    columns = {
+        "c": {"role": "quasi-identifier", "hierarchy": {"intervals": [2]}, "release_as": "bounds"},
+        "d": {"role": "quasi-identifier", "hierarchy": "flat"},
+    }
+    wish = {"columns": columns, "models": [{"k-anonymity": {"k": 3}}], "metric": metric}
+    finer = shoal.anonymize(table, wish | {"algorithm": {"auto": {"refine": True}}})
+    assert finer.loss == pytest.approx(shoal.anonymize(table, wish).loss)
+
+
+def test_ranges_of_times_cover_their_records() -> None:
+    times = ["01.02.2020 9:00", "01.02.2020 10:00", "02.02.2020 8:00", "02.02.2020 11:00", "03.02.2020 9:30"]
+    table = pd.DataFrame({"id": range(5), "t": times})
+    rule = {"dates": ["day"], "format": "%d.%m.%Y %H:%M"}
+    columns = {"id": {"role": "other"}, "t": {"role": "quasi-identifier", "hierarchy": rule}}
+    wish = {"columns": columns, "models": [{"k-anonymity": {"k": 2}}], "algorithm": "mondrian"}
+    rows = shoal.anonymize(table, wish).table.set_index("id")["t"]
+    assert rows[0] == rows[1] == "[01.02.2020 9:00-01.02.2020 10:00]"
+
+
+@pytest.mark.parametrize(
+    ("values", "rule"),
+    [
+        (["3", "1", "1.0", "1", "2"], "flat"),
+        ([-9, 1, 99, None, -9, -9, 99], {"intervals": [5], "unknown": [99, -9]}),
+    ],
+    ids=str,
+)
+def test_what_is_equal_is_never_cut_apart_and_applies_again(
+    values: list[Any], rule: Any, tmp_path: Path
+) -> None:
+    path = tmp_path / "in.csv"
+    path.write_text("c,d\n" + "".join(f"{'' if v is None else v},x\n" for v in values))
+    columns = {
+        "c": {"role": "quasi-identifier", "hierarchy": rule},
+        "d": {"role": "quasi-identifier", "hierarchy": "flat"},
+    }
+    wish = {
+        "columns": columns,
+        "models": [{"k-anonymity": {"k": 2}}],
+        "algorithm": "mondrian",
+        "metric": "coverage",
+    }
+    release = shoal.anonymize(path, wish, output=tmp_path / "out.csv")
+    again = shoal.apply(release.recipe, path, output=tmp_path / "again.csv")
+    assert Counter(pd.read_csv(again.output)["c"]) == Counter(pd.read_csv(tmp_path / "out.csv")["c"])
+    assert again.loss == pytest.approx(release.loss)
+
+
+def test_lost_records_count_as_wholly_lost(tmp_path: Path) -> None:
+    columns = {name: {"role": "quasi-identifier", "hierarchy": "flat"} for name in ("c", "g")}
+    wish = {
+        "columns": columns,
+        "models": [{"k-anonymity": {"k": 2}}],
+        "suppression_limit": "60%",
+        "algorithm": "mondrian",
+    }
+    old = pd.DataFrame({"c": range(1, 9), "g": list("aaaabbbb")})
+    old.to_csv(tmp_path / "old.csv", index=False)
+    release = shoal.anonymize(tmp_path / "old.csv", wish, output=tmp_path / "out.csv")
+    new = pd.DataFrame({"c": [5, 5, 6, 6, 70, 80], "g": list("bbbbbb")})
+    again = shoal.apply(release.recipe, new)
+    assert again.suppressed == 2
+    assert again.loss > 0
+
+
+def test_no_cut_is_left_that_a_model_allows() -> None:
+    table = pd.DataFrame({"age": [1, 2, 3, 4, 5, 6], "s": list("aaabba")})
+    columns = {"age": {"role": "quasi-identifier", "hierarchy": "flat"}, "s": {"role": "sensitive"}}
+    wish = {"columns": columns, "models": [{"distinct-l-diversity": {"l": 2}}], "algorithm": "mondrian"}
+    assert set(shoal.anonymize(table, wish).table["age"]) == {"[1-4]", "[5-6]"}
+
+
+def test_a_blank_is_told_from_what_is_missing() -> None:
+    table = pd.DataFrame({"c": [None] * 20 + ["a"] * 5 + ["b"] * 5 + ["e", "f", "g"]})
+    columns = {"c": {"role": "quasi-identifier", "hierarchy": "flat"}}
+    wish = {
+        "columns": columns,
+        "models": [{"k-anonymity": {"k": 3}}],
+        "suppression_limit": "20%",
+        "metric": "coverage",
+    }
+    node = shoal.anonymize(table, wish)
+    release = shoal.anonymize(table, wish | {"algorithm": {"auto": {"cells": True}}})
+    assert (node.suppressed, release.suppressed, release.cells) == (3, 0, 3)
+    assert Counter(release.table["c"].fillna("")) == {"": 20, "a": 5, "b": 5, "*": 3}
+    assert release.loss == pytest.approx(node.loss)  # a record of one column loses all of it either way
+
+
+def test_sets_that_could_be_read_in_two_ways_are_written_apart() -> None:
+    table = pd.DataFrame({"c": ["a", "b, c", "a, b", "c"], "n": [1, 1, 9, 9]})
+    columns = {name: {"role": "quasi-identifier", "hierarchy": "flat"} for name in table}
+    wish = {"columns": columns, "models": [{"k-anonymity": {"k": 2}}], "algorithm": "mondrian"}
+    assert len(set(shoal.anonymize(table, wish).table["c"])) == 2
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [{"covers": [{"level": 1}]}, {"covers": [{"missing": True, "ends": ["x", "y"]}]}, {"covers": [3]}],
+    ids=str,
+)
+def test_a_recipe_with_covers_that_say_nothing_is_refused(spoil: Any, data: Path) -> None:
+    release = shoal.anonymize(
+        data, policy(algorithm="mondrian", metric="coverage"), output=data.parent / "o.csv"
+    )
+    told = json.loads(Path(str(release.recipe)).read_text())
+    told["regions"]["columns"]["age"] |= spoil
+    with pytest.raises(PolicyError, match="The recipe is damaged"):
+        shoal.apply(told, data)
+    with pytest.raises(PolicyError, match="neither levels nor regions"):
+        shoal.apply(told | {"regions": None}, data)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -17,6 +17,7 @@ from shoal.core.classes import UNIT, Classes
 from shoal.core.contracts import Engine
 from shoal.core.counts import Domain
 from shoal.core.evaluate import Evaluation, Evaluator, Problem, Progress
+from shoal.core.groups import Shown, group_column
 from shoal.core.hierarchy import Hierarchy
 from shoal.core.matching import Saved, matched
 from shoal.core.recoding import Recoding
@@ -80,6 +81,11 @@ class Release:
     def apart(self) -> str | None:
         """The sensitive column that is released in a table of its own, if one is."""
         return self.evaluation.recoding.apart if self.evaluation.recoding else None
+
+    @property
+    def group_column(self) -> str | None:
+        """The column that tells which group of the second table holds a record's sensitive value."""
+        return group_column(self.apart) if self.apart else None
 
     @property
     def loss(self) -> float:
@@ -377,8 +383,21 @@ def _labels(hierarchy: Hierarchy, recoding: Recoding, column: int, codes: IntArr
         if recoding.apart:
             return values  # all of them are released
         return tuple(values[code] for code in present if code < len(values))
-    looks = [[ends[code] for ends in shown.values()] for code in present]
-    return tuple(" to ".join("" if end is None else str(end) for end in look) for look in looks)
+    return tuple(_in_words([ends[code] for ends in shown.values()]) for code in present)
+
+
+def _in_words(look: Sequence[Shown]) -> str:
+    """Say what a group looks like: its label, or its bounds, of which any may be missing.
+
+    >>> [_in_words(look) for look in (["20-29"], [20, 29], [42, 42], [90, None], [None, 19], [None, None])]
+    ['20-29', '20 to 29', '42', 'from 90', 'up to 19', '(empty)']
+    """
+    lower, upper = look[0], look[-1]
+    if lower == upper:
+        return "(empty)" if lower is None else str(lower)
+    if lower is None:
+        return f"up to {upper}"
+    return f"from {lower}" if upper is None else f"{lower} to {upper}"
 
 
 def _crowd(problem: Problem, classes: Classes, gone: BoolArray) -> bool:

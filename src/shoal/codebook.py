@@ -53,16 +53,19 @@ def _by_class(rule: Builder, recoding: Recoding, column: int) -> Iterator[Row]:
     present = {} if regions is None else dict.fromkeys(regions.groups[column][~regions.suppressed].tolist())
     for group in sorted(present):
         cover = about.cover(group)
-        if "blank" in cover:
-            yield ("", "", "blanked: every value")
-        elif about.labels is not None:
-            label = " to ".join(str(ends[group]) for ends in about.labels.values())
-            yield (cover.get("level", ""), label, _words(rule, cover))
+        if about.labels is not None:
+            ends = ["" if ends[group] is None else str(ends[group]) for ends in about.labels.values()]
+            yield (cover.get("level", ""), " to ".join(ends) if any(ends) else "", _words(rule, cover))
+        elif "blank" in cover:
+            yield ("", "", _words(rule, cover))
 
 
 def _words(rule: Builder, cover: Cover) -> str:
+    if "blank" in cover:
+        return "every value"
     if "level" in cover:
-        return "the value itself" if cover["level"] == 0 else _covers(rule, cover["label"])
+        itself = cover["level"] == 0 and cover["label"] != MISSING
+        return "the value itself" if itself else _covers(rule, cover["label"])
     if "values" in cover:
         return "; ".join(MISSING if value is None else value for value in cover["values"])
     told = [f"from {cover['from']} to {cover['to']}"] if "from" in cover else []
@@ -107,11 +110,14 @@ def _write_combinations(
             shown.append(["" if group == about.blank else texts[code] for group, code in pairs])
         else:
             shown += [[ends[group] for group in groups] for ends in about.labels.values()]
+    gone = regions.suppressed[regions.classes].tolist()
+    shown = [["" if lost else look for look, lost in zip(looks, gone, strict=True)] for looks in shown]
     columns = zip(recoding.columns, recoding.labels, strict=True)
     released = [shown_as for name, labels in columns for shown_as in labels or (name,)]
-    fate = ["suppressed" if gone else "kept" for gone in regions.suppressed[regions.classes].tolist()]
-    header = (*recoding.columns, "records", *[f"{name} (released)" for name in released], "fate")
-    _write(path, header, zip(*values, regions.sizes.tolist(), *shown, fate, strict=True), 0o600)
+    fate = ["suppressed" if lost else "kept" for lost in gone]
+    names = [*recoding.columns, *[f"{name} (released)" for name in released]]
+    header = [*names, *[own + "_" * (own in names) for own in ("records", "fate")]]
+    _write(path, header, zip(*values, *shown, regions.sizes.tolist(), fate, strict=True), 0o600)
 
 
 def _write(path: Path, header: Row, rows: Iterable[Row], mode: int) -> None:

@@ -231,8 +231,8 @@ class _Run:
         """Search, as often as it takes, and fill the row in."""
         runs = _runs(policy)
         try:
-            found = [self.timed(problem, algorithm, policy.finishing) for algorithm in runs]
             separated(policy)  # what anonymize would refuse has no result
+            found = [self.timed(problem, algorithm, policy.finishing) for algorithm in runs]
         except tuple(_NO_RESULT) as error:
             return replace(empty, note=f"{_NO_RESULT[type(error)]}: {error}")
         return replace(empty, runs=len(runs), **_mean(found))

@@ -15,31 +15,34 @@ def show_release(release: Any) -> None:
 
     screen = console()
     examples = release.examples()
+    # Blanked cells leave the levels of the node as they are.
+    levels = release.levels or (None if release.policy.finishing["refine"] else release.start)
     table = Table(title="What became of each column", title_justify="left")
     for heading in ("column", "role", "level", "released as"):
         table.add_column(heading)
     for name, column in release.policy.columns.items():
         if name in examples:
             hierarchy = next(h for h in release.hierarchies if h.name == name)
-            level = "" if release.apart else "by class"
-            if release.levels:
-                level = f"{release.levels[name]} of {hierarchy.height}"
+            level = "" if release.apart or name in release.as_is else "by class"
+            if levels:
+                level = f"{levels[name]} of {hierarchy.height}"
             table.add_row(escaped(name), column.role.value, level, escaped(examples[name]))
         else:
             fate = "removed" if column.role.value == "identifier" else "as is"
             if name == release.apart:
-                fate = escaped(f"{name}_group: a second table holds the values of each group")
+                fate = escaped(f"{release.group_column}: a second table holds the values of each group")
             table.add_row(escaped(name), column.role.value, "", fate)
     screen.print(table)
     result = release.to_dict()
     suppressed = release.suppressed
     fate = f"{release.masked:,} masked" if release.masked else f"{suppressed:,} suppressed"
+    blanks = f", {release.cells:,} cells blanked" if release.cells else ""
+    share = f"{suppressed / release.records:.1%}"
     rows = {
-        "records": f"{release.records - suppressed:,} kept, {fate} ({suppressed / release.records:.1%})",
+        "records": f"{release.records - suppressed:,} kept, {fate} ({share}){blanks}",
         "classes": f"{result['classes']:,}, the smallest of {result['smallest_class']} records",
         "loss": f"{release.loss:,.10g} ({result['metric']})",
-        "proven": f"{result['proven']} among {release.lattice_size:,} nodes ({release.algorithm}, "
-        f"{result['nodes_evaluated']:,} evaluated)",
+        "proven": _proven(release, result),
         "verified": _verified(release.verification),
         "seconds": ", ".join(f"{phase} {seconds:.2f}" for phase, seconds in release.seconds.items()),
         "release": str(release.output),
@@ -49,6 +52,16 @@ def show_release(release: Any) -> None:
     if release.sensitive_table is not None:
         rows["second table"] = str(release.sensitive_table)
     show_pairs(rows)
+
+
+def _proven(release: Any, result: Mapping[str, Any]) -> str:
+    """Say what the search proved, and among what."""
+    if release.start is None:
+        return f"{result['proven']} ({release.algorithm})"
+    looked = f"{release.lattice_size:,} nodes ({release.algorithm}, {result['nodes_evaluated']:,} evaluated)"
+    if release.levels is None:
+        return f"{result['proven']}, finer than the node it began with, chosen among {looked}"
+    return f"{result['proven']} among {looked}"
 
 
 def _verified(found: Any) -> str:

@@ -33,6 +33,7 @@ from shoal.core.schema import Role, Schema
 from shoal.errors import PolicyError, UnknownName
 from shoal.metrics import METRICS
 from shoal.models import MODELS
+from shoal.registry import checked
 
 Named = str | dict[str, dict[str, Any] | None]  # a plug-in: its name, or its name with options
 
@@ -242,7 +243,10 @@ class Policy(BaseModel):
     def finishing(self) -> Finishing:
         """What is done after a search for a node."""
         name, options = named(self.algorithm)
-        chosen = ALGORITHMS.create("contour", options) if name == "auto" else self.search_algorithm
+        if name == "auto":
+            given = {option: bool(checked(name, option, value, bool)) for option, value in options.items()}
+            return Finishing(refine=given.get("refine", False), cells=given.get("cells", False))
+        chosen = self.search_algorithm
         if not isinstance(chosen, NodeSearch):
             return Finishing(refine=False, cells=False)
         return Finishing(refine=chosen.refine, cells=chosen.cells)

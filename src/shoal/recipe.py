@@ -61,6 +61,9 @@ class Recipe:
             message = "The recipe is damaged: its levels are not those of its policy's quasi-identifiers."
             raise PolicyError(message)
         regions = _regions(data["regions"], quasi) if data.get("regions") is not None else None
+        if levels is None and regions is None and data.get("fixes") != "nothing":
+            message = "The recipe is damaged: it has neither levels nor regions."
+            raise PolicyError(message)
         levels = None if levels is None else dict(levels)
         reference = _reference(data.get("reference") or {}, data.get("records"))
         return cls(policy, levels, regions, reference)
@@ -77,11 +80,7 @@ def _regions(data: Any, quasi: tuple[str, ...]) -> Saved:
         good = classes is None or (
             classes.shape[0] == len(quasi) and ((classes >= 0) & (classes < known[:, None])).all()
         )
-        good &= all(
-            isinstance(cover, Mapping) and set(cover) & {"blank", "values", "level", "missing"}
-            for column in covers.values()
-            for cover in column
-        )
+        good &= all(_is_cover(cover) for column in covers.values() for cover in column)
         good &= all(
             len(shown) == len(covers[name]) for name in quasi for shown in (labels[name] or {}).values()
         )
@@ -91,6 +90,20 @@ def _regions(data: Any, quasi: tuple[str, ...]) -> Saved:
         message = "The recipe is damaged: its regions are not those of its policy's quasi-identifiers."
         raise PolicyError(message)
     return Saved(labels, covers, classes)
+
+
+def _is_cover(cover: Any) -> bool:
+    """Tell whether this says what a group stands for."""
+    if "blank" in cover:
+        return True
+    if "values" in cover:
+        return all(isinstance(value, str | None) for value in cover["values"])
+    if "level" in cover:
+        return type(cover["level"]) is int and cover["level"] >= 0 and isinstance(cover["label"], str)
+    low, high = cover.get("ends", (0, 0))
+    return (
+        isinstance(cover["missing"], bool) and isinstance(low, int | float) and isinstance(high, int | float)
+    )
 
 
 def _reference(data: object, records: object) -> Reference:
@@ -157,6 +170,7 @@ def recipe_of(
         "hierarchy_files": {name: rule.rows for name, rule in rules.items() if isinstance(rule, Csv)},
         "levels": dict(zip(problem.lattice.columns, found.node, strict=True)) if found.node else None,
         "regions": None if lasting is None else _written(saved(lasting)),
+        "fixes": "levels" if found.node else "nothing" if lasting is None else "regions",
         "records": problem.records,
         "suppression_limit": problem.limit,
         "reference": reference_of(problem.counts, domains),

@@ -56,7 +56,7 @@ class Registry(Generic[Plugin]):
             message = f"{self.kind.capitalize()} {name} needs {', '.join(missing)}."
             raise PolicyError(message)
         hints = get_type_hints(loaded)
-        built: Plugin = loaded(**{o: _validate(name, o, v, hints[o]) for o, v in given.items()})
+        built: Plugin = loaded(**{o: checked(name, o, v, hints[o]) for o, v in given.items()})
         return built
 
     def name_of(self, plugin: Plugin) -> str:
@@ -76,7 +76,8 @@ def _has_default(field: dataclasses.Field[Any]) -> bool:
     return field.default is not dataclasses.MISSING or field.default_factory is not dataclasses.MISSING
 
 
-def _validate(name: str, option: str, value: object, kind: Any) -> object:
+def checked(name: str, option: str, value: object, kind: Any) -> object:
+    """Return an option's value as its type wants it, or refuse it."""
     if isinstance(value, bool) and kind is not bool:
         message = f"Option {option} of {name}: input should be an integer or text, got {value!r}."
         raise PolicyError(message)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shoal.algorithms import ALGORITHMS
-from shoal.core.contracts import Algorithm, Guarantee
+from shoal.core.contracts import Algorithm, Guarantee, NodeSearch
 from shoal.core.evaluate import Evaluation, Evaluator, Problem, Progress
 from shoal.core.finer import hidden, refined
 from shoal.errors import CannotHonour, Infeasible, OutOfTime, interruptible
@@ -27,9 +27,7 @@ def search(
     name = ALGORITHMS.name_of(chosen)
     reason = chosen.refuses(problem) or _too_fine(problem, refine=refine, cells=cells)
     if reason:
-        able = ALGORITHMS.name_of(automatic(problem))
-        message = f"Algorithm {name!r} cannot honour this policy: {reason}. Use {able!r} or 'auto'."
-        raise CannotHonour(message)
+        raise _refusal("auto" if algorithm is None else name, reason, problem)
     if problem.records < problem.least_size:
         message = (
             f"The table has {problem.records} records and every class needs {problem.least_size}. "
@@ -57,19 +55,29 @@ def search(
         raise nearest_miss(problem) from None
     except OutOfTime:
         if evaluate.best is None:
-            message = (
-                f"No acceptable node was found within {seconds} seconds. Allow more, or lower max_level."
-            )
+            nodes = isinstance(chosen, NodeSearch)
+            what, advice = ("node", "Allow more, or lower max_level") if nodes else ("recoding", "Allow more")
+            message = f"No acceptable {what} was found within {seconds} seconds. {advice}."
             raise OutOfTime(message) from None
         found = evaluate.finish(evaluate.best, Guarantee.ACCEPTABLE, compared=evaluate.nodes_accepted)
         return name, found
+
+
+def _refusal(name: str, reason: str, problem: Problem) -> CannotHonour:
+    """Say what would do: what the reason says itself in a second sentence, else an algorithm that can."""
+    able = ALGORITHMS.name_of(automatic(problem))
+    advice = "" if ". " in reason else f" Use {able!r} or 'auto'."
+    return CannotHonour(f"Algorithm {name!r} cannot honour this policy: {reason}.{advice}")
 
 
 def _too_fine(problem: Problem, *, refine: bool, cells: bool) -> str | None:
     """Say why classes cannot have levels or blanks of their own, where they cannot."""
     for asked, name in ((refine, "refine"), (cells, "cells")):
         if asked and problem.counts.population is not None:
-            return f"{name} makes classes of their own levels, and a population has none such to look up"
+            return (
+                f"{name} makes classes of their own levels, and a population has none such to look up. "
+                f"Leave out {name}"
+            )
     return None
 
 

@@ -27,9 +27,10 @@ def separated(policy: Policy) -> str | None:
         return None
     names = policy.roles.sensitive
     if len(names) != 1:
+        advice = "Change the other columns' roles." if names else "Give one column the role sensitive."
         message = (
             "With algorithm anatomy exactly one column is sensitive, for any other would stand beside "
-            f"quasi-identifiers as they are; the policy has {len(names)}. Change the other columns' roles."
+            f"quasi-identifiers as they are; the policy has {len(names)}. {advice}"
         )
         raise PolicyError(message)
     (name,) = names

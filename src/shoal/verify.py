@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -11,6 +12,7 @@ from shoal.core.arrays import BoolArray
 from shoal.core.classes import Classes
 from shoal.core.contracts import Engine
 from shoal.core.counts import Domain
+from shoal.core.groups import group_column
 from shoal.engines import ENGINES
 from shoal.errors import DataError, PolicyError, UsageError
 from shoal.policy import Policy, named
@@ -99,11 +101,13 @@ def judge(
     unknown = [name for name in columns if name not in known]
     if unknown:
         message = f"The release has columns that the policy does not name: {', '.join(map(repr, unknown))}."
+        message += _hint(policy, columns)
         raise PolicyError(message)
     units = [name for name in policy.units if name in columns]
     absent = [name for name in (*quasi, *policy.sensitive_needed) if name not in columns]
     if absent:
         message = f"The release lacks columns of the policy: {', '.join(map(repr, absent))}."
+        message += _hint(policy, columns)
         raise PolicyError(message)
     left = [name for name in roles.identifiers if name in columns]
     reasons = [f"identifier {name!r} is in the release" for name in left]
@@ -115,6 +119,13 @@ def judge(
     classes = Classes(counts, about(policy, counts, domains, reference))
     lacking = _lacking(policy, units, reference)
     return _judge(policy, classes, _blank(policy, classes, quasi, domains), reasons, lacking)
+
+
+def _hint(policy: Policy, columns: Sequence[str]) -> str:
+    """Tell what to do where a release has a column of groups, as anatomy makes it."""
+    if not any(group_column(name) in columns for name in policy.columns):
+        return ""
+    return " If this is a release by anatomy, set algorithm: anatomy in the policy."
 
 
 def _check_reference(policy: Policy, released: Reference, reference: Reference) -> None:

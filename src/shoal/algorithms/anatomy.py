@@ -86,7 +86,7 @@ def unfit(models: Sequence[Model], sensitive: Sequence[str]) -> str | None:
     if any(hasattr(model, "k") or not model.sensitive(sensitive) for model in models):
         return (
             "quasi-identifiers stay as they are, so nobody is hidden among k: models can be about sensitive "
-            "values alone"
+            "values alone. Use distinct-l-diversity instead, or another algorithm"
         )
     return None
 

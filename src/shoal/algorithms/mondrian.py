@@ -46,7 +46,10 @@ class Mondrian(Algorithm):
         if any(type(model).holds is not Model.holds for model in problem.models):
             return "a model about the whole table cannot be checked region by region"
         if self.relaxed and not all(model.sizes_suffice for model in problem.models):
-            return "relaxed regions divide equal records by chance, so only their number can be checked"
+            return (
+                "relaxed regions divide equal records by chance, so only their number can be checked. "
+                "Use relaxed: false"
+            )
         return None
 
     def search(self, problem: Problem, evaluate: Evaluator) -> Evaluation:

@@ -27,13 +27,10 @@ _SETS = 500  # sets of columns that are tried of each size
 _EQUAL = 1e-12  # costs this close, relatively, are a tie
 
 
-def blanked(
-    problem: Problem, node: Node, merges: Sequence[int | None], *, check: Callable[[], None]
-) -> tuple[BoolArray, BoolArray]:
+def blanked(problem: Problem, node: Node, *, check: Callable[[], None]) -> tuple[BoolArray, BoolArray]:
     """Return blanks (columns, combinations) and what is suppressed after all, (combinations,).
 
-    `merges` names for each column the group at the node that looks like a blank in the release. `check` is
-    called now and then and may raise. A population is not followed: with one, nothing is blanked.
+    `check` is called now and then and may raise. A population is not followed: with one, nothing is blanked.
     """
     levels = np.repeat(np.array(node, np.int64)[:, None], len(problem.counts), axis=1)
     of = numbered(packed(problem, levels))  # both number classes as they first appear
@@ -46,17 +43,15 @@ def blanked(
     flagged = flagged[np.lexsort(counts.keys[:, flagged])]  # whatever the order of the combinations
     part = selected(counts, flagged)
     blanks[:, flagged] = _least(problem, part, check) if _small(part) else _greedy(problem, part, check)
-    suppressed = _settled(problem, counts, merges, blanks, refused)
+    suppressed = _settled(problem, counts, blanks, refused)
     return blanks[:, of], suppressed[of]
 
 
-def _settled(
-    problem: Problem, counts: Counts, merges: Sequence[int | None], blanks: BoolArray, refused: BoolArray
-) -> BoolArray:
+def _settled(problem: Problem, counts: Counts, blanks: BoolArray, refused: BoolArray) -> BoolArray:
     """Suppress what is not hidden in what the release shows; blanks are taken away in place."""
     suppressed = refused & ~blanks.any(axis=0)
     while True:
-        of = numbered(_shown(counts, merges, blanks, suppressed))
+        of = numbered(_shown(counts, blanks, suppressed))
         classes = Classes(gathered(counts, of), problem.about)
         gone = classes.nothing()
         gone[of[suppressed]] = True
@@ -71,19 +66,15 @@ def _settled(
     return suppressed
 
 
-def _shown(
-    counts: Counts, merges: Sequence[int | None], blanks: BoolArray, suppressed: BoolArray
-) -> IntArray:
+def _shown(counts: Counts, blanks: BoolArray, suppressed: BoolArray) -> IntArray:
     """Pack what the release shows of each class: its groups, and which cells are blanks of their own."""
     columns = len(counts.fields)
     fields = layout([*[field.mask.bit_length() for field in counts.fields], *[1] * columns, 1])
     words = np.zeros((fields[-1].word + 1, len(counts)), np.int64)
     for column, blank in enumerate(blanks):
-        merge = merges[column]
-        group = 0 if merge is None else merge
-        words[fields[column].word] |= np.where(blank, group, counts.codes(column)) << fields[column].shift
-        if merge is None:
-            words[fields[columns + column].word] |= blank.astype(np.int64) << fields[columns + column].shift
+        own = fields[columns + column]
+        words[fields[column].word] |= np.where(blank, 0, counts.codes(column)) << fields[column].shift
+        words[own.word] |= blank.astype(np.int64) << own.shift
     words[fields[-1].word] |= suppressed.astype(np.int64) << fields[-1].shift
     return words
 

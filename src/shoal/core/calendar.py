@@ -55,15 +55,21 @@ class Dates(Builder):
         return [None if day is None else tuple(DATE_UNITS[unit](day) for unit in self.dates) for day in days]
 
     def position(self, text: str) -> float | None:
-        """Return the day's number."""
-        day = self._day(text)
-        return None if day is None else float(day.toordinal())
+        """Return the day's number, with the time as its fraction."""
+        found = self._moment(text)
+        if found is None:
+            return None
+        return found.toordinal() + (found.hour * 3600 + found.minute * 60 + found.second) / 86400
 
     def _day(self, text: str) -> date | None:
+        found = self._moment(text)
+        return None if found is None else found.date()
+
+    def _moment(self, text: str) -> datetime | None:
         try:
             if self.format:
-                return datetime.strptime(text.strip(), self.format).date()
-            return datetime.fromisoformat(text.strip()).date()
+                return datetime.strptime(text.strip(), self.format)
+            return datetime.fromisoformat(text.strip())
         except ValueError:
             return None
 

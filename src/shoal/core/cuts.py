@@ -29,14 +29,14 @@ def by_order(problem: Problem, starts: Sequence[IntArray]) -> Recoding:
     """Cut each column's row of values where these places begin a new stretch; the first always does."""
     about, maps = [], []
     for column, own in zip(arrangements(problem), starts, strict=True):
-        begins = np.zeros(len(column.values), np.int64)
+        begins = np.zeros(len(column.positions), np.int64)
         begins[own] = 1
         begins[:1] = 0
-        stretch = np.cumsum(begins)
+        stretch = np.cumsum(begins)[column.places]  # of each value
         bounds = column.hierarchy.name in problem.as_bounds
-        groups, codes = column.groups(column.values, stretch, tree=False, bounds=bounds)
+        groups, codes = column.groups(column.values, stretch[column.values], tree=False, bounds=bounds)
         about.append(groups)
-        maps.append(codes[stretch][column.places])
+        maps.append(codes[stretch])
     return _recoding(problem, about, maps)
 
 

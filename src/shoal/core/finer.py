@@ -32,9 +32,7 @@ def refined(evaluate: Evaluator, found: Evaluation) -> Evaluation:
 def hidden(evaluate: Evaluator, found: Evaluation) -> Evaluation:
     """Blank few cells of the records that a node suppresses instead, as far as that hides them."""
     problem = evaluate.problem
-    pairs = zip(problem.hierarchies, found.node, strict=True)
-    merges = [hierarchy.null if level == 0 else None for hierarchy, level in pairs]
-    blanks, gone = blanked(problem, found.node, merges, check=evaluate.check_time)
+    blanks, gone = blanked(problem, found.node, check=evaluate.check_time)
     levels = np.repeat(np.array(found.node)[:, None], len(problem.counts), axis=1)
     judged = evaluate.recoded(recoding_of(problem, levels, gone, blanks), found.node)
     return _instead(found, judged) if judged.acceptable and blanks.any() else found

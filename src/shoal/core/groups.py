@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from shoal.core.arrays import FloatArray, IntArray
-from shoal.core.hierarchy import Hierarchy
+from shoal.core.hierarchy import TOP, Hierarchy
 from shoal.errors import PolicyError
 
 Shown = str | float | None
@@ -80,28 +80,23 @@ def of_levels(
 ) -> tuple[Groups, dict[int, IntArray]]:
     """Return the groups of some levels, and at each of these levels the group of each value.
 
-    `counts` tells how many records have each value. With `blanks` one more group covers everything; it is
-    that of nulls where a null is released as it is, for the two look alike.
+    `counts` tells how many records have each value. With `blanks` one more group covers everything: an
+    empty cell, or a star where the column has empty cells of its own.
     """
     if list(levels) == [0] and not bounds:
-        found = _of_values(hierarchy, counts)
+        found = _of_values(hierarchy, counts, told=blanks and hierarchy.null is not None)
         maps = {0: np.arange(len(counts))}
     else:
         found, maps = _of_labels(hierarchy, counts, levels, bounds=bounds)
-    if not blanks:
-        return found, maps
-    null = hierarchy.null if found.labels is None else None
-    return _with_blank(found, hierarchy, int(counts.sum()), null), maps
+    return (with_blank(found, hierarchy, int(counts.sum())) if blanks else found), maps
 
 
-def _of_values(hierarchy: Hierarchy, counts: IntArray) -> Groups:
-    values = hierarchy.labels[0]
+def _of_values(hierarchy: Hierarchy, counts: IntArray, *, told: bool) -> Groups:
+    """Let every value be a group, released as it is, or as text where that is to be told."""
+    values = [None if code == hierarchy.null else text for code, text in enumerate(hierarchy.labels[0])]
     levels = np.zeros(len(values), np.int64)
-
-    def cover(code: int) -> Cover:
-        return {"values": [None if code == hierarchy.null else values[code]]}
-
-    return Groups(None, hierarchy.leaves[0], counts, cover, levels)
+    labels = {hierarchy.name: values} if told else None
+    return Groups(labels, hierarchy.leaves[0], counts, lambda code: {"values": [values[code]]}, levels)
 
 
 def _of_labels(
@@ -109,15 +104,18 @@ def _of_labels(
 ) -> tuple[Groups, dict[int, IntArray]]:
     names = released_columns(hierarchy.name, bounds=bounds)
     known: dict[tuple[Shown, ...], int] = {}
-    first: list[tuple[int, int]] = []  # of each group: the lowest level that has it, and which it is there
+    widest: list[tuple[int, int]] = []  # of each look: the level and the group that cover most, lowest first
     codes = {}
     for level in levels:
         shown = level_labels(hierarchy, level, bounds=bounds) or {names[0]: hierarchy.labels[level]}
         here = np.empty(len(hierarchy.labels[level]), np.int64)
         for group, look in enumerate(zip(*shown.values(), strict=True)):
-            here[group] = known.setdefault(look, len(known))
-            if here[group] == len(first):
-                first.append((level, group))
+            code = known.setdefault(look, len(known))
+            here[group] = code
+            if code == len(widest):
+                widest.append((level, group))
+            elif hierarchy.leaves[level][group] > hierarchy.leaves[widest[code][0]][widest[code][1]]:
+                widest[code] = (level, group)
         codes[level] = here
     leaves, records = np.zeros((2, len(known)), np.int64)
     for level, here in codes.items():
@@ -127,27 +125,27 @@ def _of_labels(
     labels = {name: [look[n] for look in known] for n, name in enumerate(names)}
 
     def cover(code: int) -> Cover:
-        level, group = first[code]
+        level, group = widest[code]
         return {"level": level, "label": hierarchy.labels[level][group]}
 
-    found = Groups(labels, leaves, records, cover, np.array([level for level, _ in first]))
+    found = Groups(labels, leaves, records, cover, np.array([level for level, _ in widest]))
     return found, {level: here[hierarchy.groups(level)] for level, here in codes.items()}
 
 
-def _with_blank(groups: Groups, hierarchy: Hierarchy, records: int, null: int | None) -> Groups:
-    """Add a group that covers everything, or let it be that of nulls."""
-    blank = len(groups.leaves) if null is None else null
-    more = 1 if null is None else 0
-    leaves, counts, levels = (
-        np.concatenate((numbers, np.zeros(more, np.int64)))
-        for numbers in (groups.leaves, groups.records, groups.levels)
-        if numbers is not None
-    )
-    leaves[blank], counts[blank], levels[blank] = hierarchy.size, records, hierarchy.height
-    labels = groups.labels and {name: [*shown, None] for name, shown in groups.labels.items()}
+def with_blank(groups: Groups, hierarchy: Hierarchy, records: int) -> Groups:
+    """Add a group that covers everything."""
+    blank = len(groups.leaves)
+    leaves, counts = np.append(groups.leaves, hierarchy.size), np.append(groups.records, records)
+    levels = None if groups.levels is None else np.append(groups.levels, hierarchy.height)
+    labels = groups.labels and {name: [*shown, _blank(shown)] for name, shown in groups.labels.items()}
     cover = groups.cover
 
     def of(code: int) -> Cover:
         return {"blank": True} if code == blank else cover(code)
 
     return Groups(labels, leaves, counts, of, levels, blank)
+
+
+def _blank(shown: Sequence[Shown]) -> Shown:
+    """Return what a blanked cell looks like: nothing, or a star where nothing means something else."""
+    return next(look for look in (None, TOP, TOP * 2, TOP * 3) if look not in shown)

@@ -349,11 +349,11 @@ def covers(
     group: int,
     ends: IntArray,  # (4, groups): first place, last place, whether also what is behind the scale, set or -1
     scaled: IntArray,  # (columns,): how many places are on the scale
-    held: BoolArray,  # (columns, sets, places)
+    held: BoolArray,  # (sets, places)
 ) -> bool:
     """Tell whether a group of a column covers a place."""
     if ends[3, group] >= 0:
-        return bool(held[column, ends[3, group], place])
+        return bool(held[ends[3, group], place])
     if ends[0, group] <= place <= ends[1, group]:
         return True
     return bool(ends[2, group] != 0 and place >= scaled[column])

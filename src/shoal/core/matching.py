@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from shoal.core.arrays import BoolArray, IntArray
+from shoal.core.contracts import Guarantee
 from shoal.core.evaluate import Evaluation, Evaluator, Problem
-from shoal.core.groups import Cover, Groups, Labels
+from shoal.core.groups import Cover, Groups, Labels, with_blank
 from shoal.core.ranges import Arrangement, arranged
 from shoal.core.recoding import Recoding
 from shoal.core.regions import regions_of
@@ -64,6 +65,10 @@ def matched(evaluate: Evaluator, before: Saved) -> Evaluation:
         chosen = _assigned(problem, columns, classes)
         lost = chosen < 0
         codes = list(classes[:, np.where(lost, 0, chosen)])
+    if lost.any():  # it could be anything
+        codes = [np.where(lost, len(groups.leaves), own) for groups, own in zip(about, codes, strict=True)]
+        wider = zip(about, problem.hierarchies, strict=True)
+        about = [with_blank(groups, hierarchy, problem.records) for groups, hierarchy in wider]
     regions = regions_of(problem.counts, codes, lost)
     recoding = Recoding.from_regions([column.name for column in columns], about, regions)
     recoding = replace(recoding, uniform=before.classes is None)
@@ -71,37 +76,37 @@ def matched(evaluate: Evaluator, before: Saved) -> Evaluation:
     found = evaluate.recoded(replace(recoding, regions=replace(regions, suppressed=gone)))
     if not found.acceptable:
         raise _falls_short(problem, found, int(problem.counts.sizes[lost].sum()))
-    return found
+    return evaluate.finish(found, Guarantee.ACCEPTABLE)
 
 
 @dataclass(frozen=True)
 class _Covered:
-    """Which places of a column's arrangement each group covers: from one to another, or those of a set."""
+    """Which slots of a column's arrangement each group covers: from one to another, or those of a set."""
 
     arrangement: Arrangement
     low: IntArray  # (groups,)
     high: IntArray  # (groups,): below `low` where it covers none so
     missing: BoolArray  # (groups,): also what is not on the scale
     sets: IntArray  # (groups,): the row of `held`, -1 where it is no set
-    held: BoolArray  # (sets, places)
+    held: BoolArray  # (sets, slots)
 
     @classmethod
     def of(cls, arrangement: Arrangement, covers: Sequence[Cover]) -> _Covered:
         hierarchy = arrangement.hierarchy
         labels = enumerate(hierarchy.labels[0])
         codes = {None if code == hierarchy.null else text: code for code, text in labels}
-        places = arrangement.places
+        slots = arrangement.slots
         ends, sets = [], []
         held: list[BoolArray] = []
         for cover in covers:
-            found = [int(places[codes[value]]) for value in cover.get("values", ()) if value in codes]
+            found = [int(slots[codes[value]]) for value in cover.get("values", ()) if value in codes]
             sets.append(len(held) if len(found) > 1 else -1)
             if len(found) > 1:
-                held.append(np.isin(np.arange(len(places)), found))
+                held.append(np.isin(np.arange(len(slots)), found))
             ends.append((found[0], found[0]) if len(found) == 1 else arrangement.stretch(cover))
         low, high = np.array(ends).T
         missing = np.array([bool(cover.get("missing")) for cover in covers])
-        rows = np.stack(held) if held else np.zeros((1, len(places)), np.bool_)
+        rows = np.stack(held) if held else np.zeros((0, len(slots)), np.bool_)
         return cls(arrangement, low, high, missing, np.array(sets), rows)
 
     @property
@@ -111,11 +116,14 @@ class _Covered:
 
     @property
     def many(self) -> IntArray:
-        """How many places each group covers."""
+        """How many values each group covers."""
         off = len(self.arrangement.values) - self.arrangement.scaled
         between = np.maximum(0, self.high - self.low + 1) + np.where(self.missing, off, 0)
-        many: IntArray = np.where(self.sets >= 0, self.held.sum(axis=1)[self.sets], between)
-        return many
+        return np.where(self.sets >= 0, self._of_sets(self.held.sum(axis=1)), between)
+
+    def _of_sets(self, numbers: IntArray) -> IntArray:
+        """Return, of one number per set, that of each group; 0 where it is no set."""
+        return np.append(numbers, 0)[self.sets]  # -1 is the last
 
     def of_each(self) -> IntArray:
         """Return the first group that covers each value, -1 where none does."""
@@ -127,7 +135,7 @@ class _Covered:
                 found[self.low[group] : self.high[group] + 1] = group
                 if self.missing[group]:
                     found[self.arrangement.scaled :] = group
-        return found[self.arrangement.places]
+        return found[self.arrangement.slots]
 
     def groups(self, labels: Labels | None, covers: Sequence[Cover]) -> Groups:
         """Describe the groups for metrics."""
@@ -135,7 +143,7 @@ class _Covered:
         before = np.concatenate(([0], np.cumsum(counts)))
         records = np.where(self.high >= self.low, before[self.high + 1] - before[self.low], 0)
         records += np.where(self.missing, before[-1] - before[self.arrangement.scaled], 0)
-        records = np.where(self.sets >= 0, (self.held @ counts)[self.sets], records)
+        records = np.where(self.sets >= 0, self._of_sets((self.held * counts).sum(axis=1)), records)
         return Groups(labels, np.maximum(1, self.many), records, covers.__getitem__)
 
 
@@ -144,17 +152,20 @@ def _assigned(problem: Problem, columns: Sequence[_Covered], classes: IntArray) 
     from shoal.core.kernels import classes_at, first_cover
 
     by = int(np.argmin([column.many[codes].sum() for column, codes in zip(columns, classes, strict=True)]))
-    places = np.stack([c.arrangement.places[problem.counts.codes(n)] for n, c in enumerate(columns)])
+    slots = np.stack([c.arrangement.slots[problem.counts.codes(n)] for n, c in enumerate(columns)])
     first = np.cumsum([0, *[len(column.low) for column in columns]])
     ends = np.concatenate([np.stack((c.low, c.high, c.missing, c.sets)) for c in columns], axis=1)
     scaled = np.array([column.arrangement.scaled for column in columns])
-    held = np.zeros((len(columns), max(len(c.held) for c in columns), max(c.held.shape[1] for c in columns)))
+    held = np.zeros((sum(len(c.held) for c in columns), max(c.held.shape[1] for c in columns)), np.bool_)
+    before = 0
     for place, column in enumerate(columns):
-        held[place, : len(column.held), : column.held.shape[1]] = column.held
+        held[before : before + len(column.held), : column.held.shape[1]] = column.held
+        ends[3, first[place] : first[place + 1]] += np.where(column.sets >= 0, before, 0)
+        before += len(column.held)
     groups = classes + first[:-1, None]
-    tables = (ends, scaled, held.astype(np.bool_))
+    tables = (ends, scaled, held)
     starts, at = classes_at(by, len(columns[by].arrangement.values), groups, *tables)
-    found: IntArray = first_cover(places, groups, by, starts, at, *tables)
+    found: IntArray = first_cover(slots, groups, by, starts, at, *tables)
     return found
 
 
@@ -165,6 +176,6 @@ def _falls_short(problem: Problem, found: Evaluation, lost: int) -> Infeasible:
     message = (
         f"The recipe no longer holds: {found.suppressed} of {problem.records} records would have to be "
         f"suppressed ({lost} of them have values that none of its classes covers), and the limit is "
-        f"{problem.limit}. Anonymize this table anew, or allow more."
+        f"{problem.limit}. Anonymize this table anew{', or allow more' if nearest else ''}."
     )
     return Infeasible(message, nearest)

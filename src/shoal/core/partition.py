@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shoal.core.arrays import BoolArray, FloatArray, IntArray
 from shoal.core.batch import CORES
@@ -57,7 +56,8 @@ class _Open:
     begins: IntArray  # (regions + 1,): each region's rows
     records: IntArray  # (regions,)
     firsts: IntArray  # (regions,): how many records lie in regions to the left
-    refused: NDArray[np.uint8]  # (regions, columns) where cuts may be refused, else (0, columns)
+    # (regions, columns): the last cut that was refused, or -1; (0, columns) where none can be
+    refused: IntArray
 
     def __len__(self) -> int:
         return len(self.records)
@@ -75,6 +75,7 @@ class _Cuts:
     """How the open regions are to be cut."""
 
     columns: IntArray  # (regions,)
+    ats: IntArray  # (regions,): behind which place, or at which level
     parts: IntArray  # (regions,): 0 of a final region, 1 of one that stays as it is
     children: PlaceArray  # (rows,): to which child of its region a row goes
     splits: IntArray  # (regions, 2): the row that goes to both sides or -1, its records on the left
@@ -128,7 +129,8 @@ def partition(
     greatest entropy; or the one whose best cut spares most, in records times places covered. Equals are told
     apart by their distinct values, the fewer first, then by their number. By order a cut lies as near to the
     median as it may (for `loss`, wherever it spares most); by hierarchy it makes a region of each group of
-    the next lower level at which there are several. If a column's cut is not allowed the next is tried.
+    the next lower level at which there are several. If a cut is not allowed, the column's next best is tried,
+    and when it has none left the next column.
 
     `accepts` marks those of some proposed regions that may be; it never sees a region below the least size.
     Strict, a combination is in one region; relaxed, a cut by order halves the records, a combination may be
@@ -208,7 +210,7 @@ def _whole(counts: Counts, axes: Sequence[Axis], *, relaxed: bool, refusable: bo
         np.array([0, len(counts)]),
         np.array([counts.records]),
         np.zeros(1, np.int64),
-        np.zeros((int(refusable), len(axes)), np.uint8),
+        np.full((int(refusable), len(axes)), -1),
     )
 
 
@@ -231,6 +233,7 @@ def _propose(
     cuts = _Cuts(
         np.empty(len(regions), np.int64),
         np.empty(len(regions), np.int64),
+        np.empty(len(regions), np.int64),
         np.empty(len(regions.rows), np.int32),
         np.empty((len(regions), 2), np.int64),
     )
@@ -238,7 +241,7 @@ def _propose(
         propose, regions,
         regions.places, regions.sizes, regions.begins, regions.records, regions.refused,
         tables, _costs(), least, _CHOICES.index(choose), relaxed,
-        cuts.columns, cuts.parts, cuts.children, cuts.splits,
+        cuts.columns, cuts.ats, cuts.parts, cuts.children, cuts.splits,
     )  # fmt: skip
     return cuts
 
@@ -268,7 +271,7 @@ def _divide(regions: _Open, cuts: _Cuts, threads: _Threads) -> tuple[_Open, _Fin
     firsts = regions.firsts[parents] + before - before[cuts.firsts[parents]]
     refused = regions.refused
     if len(refused):
-        refused = refused[parents] * (cuts.parts[parents] == KEPT).reshape(-1, 1)
+        refused = np.where((cuts.parts[parents] == KEPT).reshape(-1, 1), refused[parents], -1)
     begins = np.concatenate(([0], np.cumsum(rows)))
     total, gone = int(begins[-1]), int(leaving.sum())
     still = _Open(
@@ -291,7 +294,7 @@ def _divide(regions: _Open, cuts: _Cuts, threads: _Threads) -> tuple[_Open, _Fin
 
 
 class _Judge:
-    """Refuses the cuts that make a region which does not pass; the next column is then tried."""
+    """Refuses the cuts that make a region which does not pass; the next best cut is then tried."""
 
     def __init__(self, accepts: Callable[[Counts], BoolArray], counts: Counts) -> None:
         self._accepts = accepts
@@ -308,7 +311,7 @@ class _Judge:
         _, records = _measure(regions, cuts, threads)
         passing = self._accepts(self._children(regions, cuts, records))
         failed = proposed[~np.logical_and.reduceat(passing, cuts.firsts[proposed])]
-        regions.refused[failed, cuts.columns[failed]] = True
+        regions.refused[failed, cuts.columns[failed]] = cuts.ats[failed]
         cuts.parts[failed] = KEPT
 
     def _children(self, regions: _Open, cuts: _Cuts, records: IntArray) -> Counts:

@@ -40,6 +40,7 @@ class Space(NamedTuple):
 
     lows: IntArray  # (columns,): the least place in the region
     highs: IntArray  # (columns,): and the greatest
+    refused: IntArray  # (columns,): the last cut that was refused, or -1
     tiers: FloatArray  # (columns,): the greater are tried first, those alike together; below 0: not any more
     cells: IntArray  # zeros, left as found
     keys: IntArray  # with the next two, what `_sort` needs
@@ -67,13 +68,14 @@ def propose(
     sizes: IntArray,  # (rows,)
     begins: IntArray,  # (regions + 1,): rows
     records: IntArray,  # (regions,)
-    refused: NDArray[np.uint8],  # (regions, columns), or (0, columns) where nothing was refused
+    refused: NDArray[np.int64],  # (regions, columns): the last cut refused, or -1; (0, columns): none can be
     tables: Tables,
     costs: FloatArray,  # c log c of small counts
     least: int,
     choose: int,
     relaxed: bool,
     columns: IntArray,  # (regions,), written: the column to cut
+    ats: IntArray,  # (regions,), written: where
     parts: IntArray,  # (regions,), written: into how many
     children: PlaceArray,  # (rows,), written: in which of them a row goes
     splits: IntArray,  # (regions, 2), written: the row that goes to both sides or -1, its records on the left
@@ -93,8 +95,9 @@ def propose(
             space.lows[column] = low
             space.highs[column] = high
             space.tiers[column] = -1.0
-            if refused.shape[0] > 0 and refused[region, column] > 0:
-                continue
+            space.refused[column] = refused[region, column] if refused.shape[0] > 0 else -1
+            if space.refused[column] >= 0 and tables.heights[column] > 0:
+                continue  # a hierarchy has one cut
             if _varies(tables, column, low, high):
                 space.tiers[column] = _width(tables, column, low, high) if choose == WIDTH else 0.0
         column, cut = _best(
@@ -103,6 +106,7 @@ def propose(
         if column < 0:
             continue
         columns[region] = column
+        ats[region] = cut.at
         parts[region] = cut.parts
         _assign(tables, column, cut, places[column, begin:end], sizes[begin:end], space, children[begin:end])
         if relaxed and tables.heights[column] == 0:
@@ -116,6 +120,7 @@ def _space(longest: int, columns: int, tables: Tables) -> Space:
     for column in range(columns):
         widest = max(widest, tables.values[column])
     return Space(
+        np.empty(columns, np.int64),
         np.empty(columns, np.int64),
         np.empty(columns, np.int64),
         np.empty(columns, np.float64),
@@ -365,7 +370,7 @@ def _cut(
     elif relaxed:
         cut = _cut_in_two(values, records, total)
     else:
-        cut = _cut_by_order(values, records, total, least, choose)
+        cut = _cut_by_order(values, records, total, least, choose, space.refused[column])
     if cut.parts == 0 or choose == WIDTH:
         return Cut(cut.parts, 0.0, cut.at, cut.need)
     if choose == LOSS:
@@ -383,27 +388,53 @@ def cost(count: int) -> float:
 
 
 @njit(cache=True, nogil=True)
-def _cut_by_order(values: IntArray, records: IntArray, total: int, least: int, choose: int) -> Cut:
-    """Take the allowable cut nearest to the median; or, of those that gain most, the nearest."""
+def _cut_by_order(
+    values: IntArray, records: IntArray, total: int, least: int, choose: int, refused: int
+) -> Cut:
+    """Take the allowable cut nearest to the median; or, of those that gain most, the nearest.
+
+    Where a cut was refused, the next best: those before it were refused too.
+    """
+    gain, distance, at = _worth(values, records, total, choose, refused) if refused >= 0 else (-1, 0, -1)
     last = values.shape[0] - 1
     found = Cut(0, 0.0, 0, 0)
     nearest = 0
     left = 0
-    for at in range(last):
-        left += records[at]
+    for here in range(last):
+        left += records[here]
         if total - left < least:
             break
         if left < least:
             continue
-        gain = 0
-        if choose == LOSS:
-            gain = total * (values[last] - values[0])
-            gain -= left * (values[at] - values[0]) + (total - left) * (values[last] - values[at + 1])
-        distance = abs(2 * left - total)
-        if found.parts == 0 or gain > found.score or (gain == found.score and distance < nearest):
-            found = Cut(2, float(gain), values[at], 0)
-            nearest = distance
+        own = _gain(values, here, left, total) if choose == LOSS else 0
+        away = abs(2 * left - total)
+        tried = own > gain or (own == gain and (away < distance or (away == distance and here <= at)))
+        if refused >= 0 and tried:
+            continue
+        if found.parts == 0 or own > found.score or (own == found.score and away < nearest):
+            found = Cut(2, float(own), values[here], 0)
+            nearest = away
     return found
+
+
+@njit(cache=True, nogil=True)
+def _gain(values: IntArray, at: int, left: int, total: int) -> int:
+    """Return what a cut behind a value spares, in records times places."""
+    last = values.shape[0] - 1
+    whole = total * (values[last] - values[0])
+    return int(whole - left * (values[at] - values[0]) - (total - left) * (values[last] - values[at + 1]))
+
+
+@njit(cache=True, nogil=True)
+def _worth(values: IntArray, records: IntArray, total: int, choose: int, place: int) -> tuple[int, int, int]:
+    """Return what the cut behind a place spares, how far it is from the median, and where it is."""
+    left = 0
+    at = 0
+    while values[at] <= place:
+        left += records[at]
+        at += 1
+    gain = _gain(values, at - 1, left, total) if choose == LOSS else 0
+    return gain, abs(2 * left - total), at - 1
 
 
 @njit(cache=True, nogil=True)

@@ -16,31 +16,51 @@ from shoal.core.arrays import BoolArray, FloatArray, IntArray
 from shoal.core.groups import Cover, Groups, Labels, Shown, of_levels, plain, released_columns
 from shoal.core.hierarchy import MISSING, TOP, Hierarchy
 
+_UNCLEAR = set(',{}"')
+
 
 @dataclass(frozen=True)
 class Arrangement:
-    """The order in which one column's values are cut."""
+    """The row in which one column's values stand and are cut: a slot each, and a place for those alike."""
 
     hierarchy: Hierarchy
     counts: IntArray  # (codes,): how many records have each value
-    values: IntArray  # (places,): the value at each place
-    scaled: int  # how many places are on the scale; 0: the column has none
+    values: IntArray  # (slots,): the value in each slot
+    scaled: int  # how many slots are on the scale; 0: the column has none
 
     @cached_property
-    def places(self) -> IntArray:
-        """Each value's place, (codes,)."""
+    def slots(self) -> IntArray:
+        """Where each value stands in the row, (codes,)."""
         found = np.empty(len(self.values), np.int64)
         found[self.values] = np.arange(len(self.values))
         return found
+
+    @cached_property
+    def _steps(self) -> IntArray:
+        """The place of each slot, (slots,)."""
+        if not self.scaled or self.hierarchy.positions is None:
+            return np.arange(len(self.values))
+        on = self.hierarchy.positions[self.values[: self.scaled]]
+        steps = np.cumsum(np.diff(on, prepend=on[:1]) > 0)
+        return np.append(steps, np.full(len(self.values) - self.scaled, steps[-1] + 1))
+
+    @cached_property
+    def places(self) -> IntArray:
+        """Each value's place, (codes,).
+
+        No cut lies between what is equal on the scale, nor between what is not on it: nobody could tell
+        the sides apart.
+        """
+        return self._steps[self.slots]
 
     @cached_property
     def positions(self) -> FloatArray:
         """Where each place lies, ascending; what is not on the scale is one average step behind."""
         if not self.scaled or self.hierarchy.positions is None:
             return np.arange(float(len(self.values)))
-        on = self.hierarchy.positions[self.values[: self.scaled]]
-        step = (on[-1] - on[0]) / (self.scaled - 1) if on[-1] > on[0] else 1.0
-        return np.concatenate((on, on[-1] + step * np.arange(1, len(self.values) - self.scaled + 1)))
+        on = np.unique(self.hierarchy.positions[self.values[: self.scaled]])
+        step = (on[-1] - on[0]) / (len(on) - 1) if len(on) > 1 else 1.0
+        return np.append(on, on[-1] + step) if self.scaled < len(self.values) else on
 
     @cached_property
     def levels(self) -> tuple[IntArray, ...]:
@@ -49,7 +69,7 @@ class Arrangement:
         return (*levels, np.zeros_like(self.values)) if levels[-1].any() else tuple(levels)
 
     def stretch(self, cover: Cover) -> tuple[int, int]:
-        """Return the first and the last place that a cover stands for; (0, -1) where it has none."""
+        """Return the first and the last slot that a cover stands for; (0, -1) where it has none."""
         inside = np.zeros(len(self.values), np.bool_)
         if "blank" in cover:
             inside[:] = True
@@ -59,9 +79,8 @@ class Arrangement:
                 inside = self.levels[cover["level"]] == labels.index(cover["label"])
         elif "ends" in cover and self.scaled:
             low, high = cover["ends"]
-            inside[: self.scaled] = (self.positions[: self.scaled] >= low) & (
-                self.positions[: self.scaled] <= high
-            )
+            on = self.positions[self._steps[: self.scaled]]
+            inside[: self.scaled] = (on >= low) & (on <= high)
         found = np.flatnonzero(inside)
         return (int(found[0]), int(found[-1])) if len(found) else (0, -1)
 
@@ -72,18 +91,20 @@ class Arrangement:
 
         `codes` are values and `regions` whose they are, ascending; every region has some.
         """
-        places = self.places[codes]
+        slots = self.slots[codes]
         start = np.flatnonzero(np.diff(regions, prepend=-1))
-        ends = np.minimum.reduceat(places, start), np.maximum.reduceat(places, start)
-        if (ends[0] == ends[1]).all() and not bounds:
+        ends = np.minimum.reduceat(slots, start), np.maximum.reduceat(slots, start)
+        if bounds:
+            return self._ranges(slots, start, bounds=True)
+        if (ends[0] == ends[1]).all():
             found, _ = of_levels(self.hierarchy, self.counts, [0], bounds=False, blanks=False)
             return found, self.values[ends[0]]
         if self.scaled:
-            return self._ranges(places, start, bounds=bounds)
-        return self._common(*ends) if tree else self._sets(places, regions)
+            return self._ranges(slots, start, bounds=False)
+        return self._common(*ends) if tree else self._sets(slots, regions)
 
     def _common(self, low: IntArray, high: IntArray) -> tuple[Groups, IntArray]:
-        """Return the lowest group of the hierarchy that covers a region; its places adjoin."""
+        """Return the lowest group of the hierarchy that covers a region; its slots adjoin."""
         levels = np.zeros(len(low), np.int64)
         for level, groups in enumerate(self.levels):
             levels[groups[low] != groups[high]] = level + 1
@@ -96,24 +117,24 @@ class Arrangement:
             own[here] = maps[level][self.values[low[here]]]
         return (_with_top(found, self.hierarchy, self.counts) if levels.max() > top else found), own
 
-    def _ranges(self, places: IntArray, start: IntArray, *, bounds: bool) -> tuple[Groups, IntArray]:
+    def _ranges(self, slots: IntArray, start: IntArray, *, bounds: bool) -> tuple[Groups, IntArray]:
         """Return from where to where a region goes, and whether it has what is not on the scale."""
-        off = places >= self.scaled
-        low = np.minimum.reduceat(np.where(off, len(self.values), places), start)
-        high = np.maximum.reduceat(np.where(off, -1, places), start)
+        off = slots >= self.scaled
+        first, last = self._ends_of_places
+        low = np.minimum.reduceat(np.where(off, len(self.values), first[slots]), start)
+        high = np.maximum.reduceat(np.where(off, -1, last[slots]), start)
         more = np.logical_or.reduceat(off, start)
         wide = len(self.values) + 1
         both, own = np.unique((low * wide + high + 1) * 2 + more, return_inverse=True)
         low, high, more = both // 2 // wide, both // 2 % wide - 1, both % 2
         found = self._told(low, high, more, bounds=bounds)
-        if found.labels is None:
-            raise TypeError
-        looks = list(zip(*found.labels.values(), strict=True))
-        known: dict[tuple[Shown, ...], int] = {}
-        same = np.array([known.setdefault(look, len(known)) for look in looks])
-        if len(known) == len(looks):
-            return found, own
-        return _merged(found, same), same[own]  # ends of bands can look alike, when nothing is known
+        return _united(found, own, self.hierarchy, int(self.counts.sum()))
+
+    @cached_property
+    def _ends_of_places(self) -> tuple[IntArray, IntArray]:
+        """The first and the last slot of the place that each slot belongs to."""
+        steps = self._steps
+        return np.searchsorted(steps, steps, "left"), np.searchsorted(steps, steps, "right") - 1
 
     def _told(self, low: IntArray, high: IntArray, more: IntArray, *, bounds: bool) -> Groups:
         texts = self.hierarchy.labels[0]
@@ -124,8 +145,9 @@ class Arrangement:
         leaves = np.where(some, upper - lower + 1, 0) + np.where(more, missing, 0)
         records = np.where(some, before[upper + 1] - before[lower], 0)
         records += np.where(more, before[-1] - before[self.scaled], 0)
+        alike, _ = self._ends_of_places  # what is equal on the scale is written in one way
         pairs = [
-            (texts[self.values[a]], texts[self.values[b]]) if s else None
+            (texts[self.values[a]], texts[self.values[alike[b]]]) if s else None
             for a, b, s in zip(lower.tolist(), upper.tolist(), some.tolist(), strict=True)
         ]
         names = released_columns(self.hierarchy.name, bounds=bounds)
@@ -138,7 +160,7 @@ class Arrangement:
 
         def cover(code: int) -> Cover:
             pair = pairs[code]
-            ends = [float(self.positions[lower[code]]), float(self.positions[upper[code]])]
+            ends = [float(self.positions[self._steps[end[code]]]) for end in (lower, upper)]
             told = {} if pair is None else {"from": pair[0], "to": pair[1], "ends": ends}
             return {**told, "missing": bool(more[code])}
 
@@ -159,13 +181,13 @@ class Arrangement:
             for name, places in zip(names, ends, strict=True)
         }
 
-    def _sets(self, places: IntArray, regions: IntArray) -> tuple[Groups, IntArray]:
+    def _sets(self, slots: IntArray, regions: IntArray) -> tuple[Groups, IntArray]:
         """Return the values that a region has, in the order of the tree."""
         count = int(regions[-1]) + 1
         words = np.zeros((-(-len(self.values) // 63), count), np.int64)
         for number, word in enumerate(words):
-            here = places // 63 == number
-            np.bitwise_or.at(word, regions[here], np.int64(1) << (places[here] % 63))
+            here = slots // 63 == number
+            np.bitwise_or.at(word, regions[here], np.int64(1) << (slots[here] % 63))
         if len(words) == 1:  # the usual case, and many times as fast
             one, own = np.unique(words[0], return_inverse=True)
             both = one.reshape(1, -1)
@@ -174,18 +196,18 @@ class Arrangement:
         texts = [self.hierarchy.labels[0][value] for value in self.values.tolist()]
         null = self.hierarchy.null
         held = np.zeros((len(self.values), both.shape[1]), np.bool_)
-        for place in range(len(self.values)):
-            held[place] = (both[place // 63] >> (place % 63)) & 1
+        for slot in range(len(self.values)):
+            held[slot] = (both[slot // 63] >> (slot % 63)) & 1
         members = [np.flatnonzero(held[:, group]).tolist() for group in range(both.shape[1])]
-        labels = {self.hierarchy.name: [_set([texts[p] for p in inside]) for inside in members]}
-        leaves = held.sum(axis=0)
-        records = self.counts[self.values] @ held
+        labels = {self.hierarchy.name: [_set([texts[slot] for slot in inside]) for inside in members]}
+        records = (self.counts[self.values][:, None] * held).sum(axis=0)
 
         def cover(code: int) -> Cover:
-            values = [(texts[p], self.values[p] == null) for p in members[code]]
+            values = [(texts[slot], self.values[slot] == null) for slot in members[code]]
             return {"values": [None if missing else text for text, missing in values]}
 
-        return Groups(labels, leaves, records, cover), own.reshape(-1)
+        found = Groups(labels, held.sum(axis=0), records, cover)
+        return _united(found, own.reshape(-1), self.hierarchy, int(self.counts.sum()))
 
 
 def arranged(hierarchy: Hierarchy, counts: IntArray) -> Arrangement:
@@ -214,7 +236,14 @@ def _label(pair: tuple[str, str] | None, *, missing: bool) -> str:
 
 
 def _set(values: list[str]) -> str:
-    return values[0] if len(values) == 1 else "{" + ", ".join(values) + "}"
+    """Write a set; a member that could be read as several is quoted.
+
+    >>> _set(["b", "c"]), _set(["a", "b, c"])
+    ('{b, c}', '{a, "b, c"}')
+    """
+    if len(values) == 1:
+        return values[0]
+    return "{" + ", ".join(f'"{value}"' if _UNCLEAR & set(value) else value for value in values) + "}"
 
 
 def _with_top(groups: Groups, hierarchy: Hierarchy, counts: IntArray) -> Groups:
@@ -232,11 +261,22 @@ def _with_top(groups: Groups, hierarchy: Hierarchy, counts: IntArray) -> Groups:
     )
 
 
-def _merged(groups: Groups, same: IntArray) -> Groups:
-    """Let groups that look alike be one."""
+def _united(groups: Groups, own: IntArray, hierarchy: Hierarchy, total: int) -> tuple[Groups, IntArray]:
+    """Let groups that look alike be one, of which nothing is known but that it covers them all."""
+    if groups.labels is None:
+        raise TypeError
+    known: dict[tuple[Shown, ...], int] = {}
+    looks = zip(*groups.labels.values(), strict=True)
+    same = np.array([known.setdefault(look, len(known)) for look in looks])
+    if len(known) == len(same):
+        return groups, own
     first = np.unique(same, return_index=True)[1]
-    leaves, records = np.zeros((2, len(first)), np.int64)
-    np.maximum.at(leaves, same, groups.leaves)
-    np.maximum.at(records, same, groups.records)
-    labels = {name: [shown[at] for at in first] for name, shown in (groups.labels or {}).items()}
-    return Groups(labels, leaves, records, lambda code: groups.cover(int(first[code])))
+    several = np.bincount(same) > 1
+    leaves = np.where(several, hierarchy.size, groups.leaves[first])
+    records = np.where(several, total, groups.records[first])
+    labels = {name: [shown[at] for at in first] for name, shown in groups.labels.items()}
+
+    def cover(code: int) -> Cover:
+        return {"blank": True} if several[code] else groups.cover(int(first[code]))
+
+    return Groups(labels, leaves, records, cover), same[own]

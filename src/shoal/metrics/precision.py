@@ -12,6 +12,7 @@ from shoal.core.classes import Classes
 from shoal.core.contracts import Metric, When
 from shoal.core.evaluate import Problem
 from shoal.core.recoding import Recoding
+from shoal.metrics.by_level import mean_of_levels
 
 
 @dataclass(frozen=True)
@@ -25,15 +26,7 @@ class Precision(Metric):
 
     def loss(self, problem: Problem, recoding: Recoding, classes: Classes, suppressed: BoolArray) -> float:
         """Average the columns' shares of their heights."""
-        parts = self.table(problem)
-        if recoding.node is not None:
-            return float(sum(part[level] for part, level in zip(parts, recoding.node, strict=True)))
-        total = 0.0
-        for column, (part, groups) in enumerate(zip(parts, recoding.about, strict=True)):
-            if groups.levels is None:
-                raise TypeError(type(self).__name__)
-            total += float((classes.sizes * part[groups.levels[classes.counts.codes(column)]]).sum())
-        return total / problem.records
+        return mean_of_levels(problem, recoding, classes, self.table(problem))
 
     def table(self, problem: Problem) -> tuple[FloatArray, ...]:
         """Return each level's share of the height, by weight."""
