@@ -39,6 +39,8 @@ bench: $(VENV)/.dev
 	$(RUN)/python benchmarks/diagnosis.py
 	$(RUN)/python benchmarks/models.py
 	$(RUN)/python benchmarks/regions.py
+	$(RUN)/python benchmarks/cuts.py
+	$(RUN)/python benchmarks/accuracy.py
 
 clean:
 	rm -rf $(VENV) site dist

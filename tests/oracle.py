@@ -51,15 +51,20 @@ def suppressed(rows, hierarchies, node, k=1, l=1, sensitive=None, extra=None):
 def acceptable(rows, hierarchies, node, limit, k=1, l=1, sensitive=None, extra=None):
     found = classes(rows, hierarchies, node)
     extra = at_node(extra, hierarchies, node)
+    return kept_acceptable(found, len(rows), limit, k, l, sensitive, extra)
+
+
+def kept_acceptable(found, records, limit, k, l, sensitive, extra):
     kept = {labels: p for labels, p in found.items() if not violates(labels, p, k, l, sensitive, extra)}
-    gone = len(rows) - sum(map(len, kept.values()))
-    if gone > limit or gone == len(rows):
+    gone = records - sum(map(len, kept.values()))
+    if gone > limit or gone == records:
         return False
     return all(holds(name, options, kept, gone, extra) for name, options in (extra or {}).get("models", ()))
 
 
 def loss(
-    metric, rows, hierarchies, node, k=1, l=1, sensitive=None, weights=None, least_size=None, extra=None
+    metric, rows, hierarchies, node, k=1, l=1, sensitive=None, weights=None, least_size=None, extra=None,
+    labels=None,
 ):  # fmt: skip
     weights = weights or [1] * len(node)
     found = classes(rows, hierarchies, node)
@@ -75,6 +80,8 @@ def loss(
         return sum(len(p) ** 2 for p in found.values())
     if metric == "discernibility":
         return sum(n * len(p) if labels in bad else len(p) ** 2 for labels, p in found.items())
+    if metric == "classification":
+        return sum(_unlike(labels, p) if own not in bad else len(p) for own, p in found.items()) / n
     if metric == "class-size":
         return n / len(found) / (least_size or k)
     if metric == "non-uniform-entropy":
@@ -88,8 +95,50 @@ def loss(
     raise ValueError(metric)
 
 
+# A cut is {value: level} per column. A step is (column, level, label of the upper group).
+
+
+def cut_classes(rows, hierarchies, cut):
+    """Return {labels: positions of the rows}; a column of which nothing is generalized is as it is."""
+    as_is = [not any(levels.values()) for levels in cut]
+    found = defaultdict(list)
+    for position, row in enumerate(rows):
+        columns = zip(row, hierarchies, cut, as_is, strict=True)
+        found[tuple(v if same else h[v][c[v]] for v, h, c, same in columns)].append(position)
+    return found
+
+
+def cut_acceptable(rows, hierarchies, cut, limit, k=1, l=1, sensitive=None, extra=None):
+    return kept_acceptable(cut_classes(rows, hierarchies, cut), len(rows), limit, k, l, sensitive, extra)
+
+
+def cut_steps(rows, hierarchies, cut, low):
+    """Return the steps down from a cut, each with the cut that it leads to."""
+    for column, (levels, hierarchy) in enumerate(zip(cut, hierarchies, strict=True)):
+        for level, label in sorted({(levels[v], hierarchy[v][levels[v]]) for v in levels}):
+            inside = [v for v in levels if levels[v] == level and hierarchy[v][level] == label]
+            if level > low[column]:
+                lower = {**levels, **dict.fromkeys(inside, level - 1)}
+                yield (column, level, label), [*cut[:column], lower, *cut[column + 1 :]]
+
+
+def step_gain(rows, hierarchies, labels, step):
+    """Return the bits that the groups below a group tell of a record's label."""
+    column, level, group = step
+    inside = [p for p, row in enumerate(rows) if hierarchies[column][row[column]][level] == group]
+    below = defaultdict(list)
+    for p in inside:
+        below[hierarchies[column][rows[p][column]][level - 1]].append(labels[p])
+    left = sum(len(part) * entropy(part) for part in below.values()) / len(inside)
+    return (entropy([labels[p] for p in inside]) - left) / math.log(2)
+
+
 def _group(hierarchy, value, level):
     return ("value", value) if level == 0 else ("group", hierarchy[value][level])
+
+
+def _unlike(labels, positions):
+    return len(positions) - max(Counter(labels[p] for p in positions).values())
 
 
 def _entropy(rows, hierarchies, node, column):

@@ -10,7 +10,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from shoal.algorithms import ALGORITHMS
-from shoal.core.classes import UNIT, Sensitive
+from shoal.core.classes import LABEL, UNIT, Sensitive
 from shoal.core.contracts import NodeSearch
 from shoal.core.counts import Counts, Domain, from_joint, layout
 from shoal.core.evaluate import Problem
@@ -20,8 +20,8 @@ from shoal.metrics import METRICS
 from shoal.models import MODELS
 
 METRIC_NAMES = (
-    "class-size", "coverage", "coverage-geometric", "discernibility", "discernibility-star", "height",
-    "non-uniform-entropy", "precision",
+    "class-size", "classification", "coverage", "coverage-geometric", "discernibility", "discernibility-star",
+    "height", "non-uniform-entropy", "precision",
 )  # fmt: skip
 
 NODE_SEARCHES = [name for name in ALGORITHMS if issubclass(ALGORITHMS.load(name), NodeSearch)]
@@ -116,6 +116,7 @@ class Case:
     trees: dict[str, dict[int | None, list[str]]] = field(default_factory=dict)  # of s and z
     units: list[int] = field(default_factory=list)
     population: list[tuple[int, ...]] | None = None
+    labels: list[int] = field(default_factory=list)  # what a classifier is to predict; none: not counted
 
     def asked(self) -> dict[str, Any]:
         """What must hold, as the oracle takes it."""
@@ -127,7 +128,7 @@ class Case:
 
     def wishes(self) -> dict[str, Any]:
         least = max([self.k, self.l, *[model.least_size for model in self.built()]])
-        return self.asked() | {"weights": self.weights, "least_size": least}
+        return self.asked() | {"weights": self.weights, "least_size": least, "labels": self.labels}
 
     def built(self) -> list[Any]:
         return [MODELS.create(name, options) for name, options in self.models]
@@ -139,6 +140,8 @@ class Case:
             counted["l"] = [self.sensitive[i] for i in order]
         if self.units:
             counted[UNIT + "u"] = [self.units[i] for i in order]
+        if self.labels:
+            counted[LABEL + "y"] = [self.labels[i] for i in order]
         counts, values = counts_of([self.rows[i] for i in order], counted, self.population)
         bound = []
         for column, hierarchy in enumerate(self.hierarchies):
@@ -243,6 +246,7 @@ def cases(
         low=low,
         high=high,
         same_level=same,
+        labels=[draw(st.integers(0, 2)) for _ in rows],
     )
     return draw(with_models(case, models)) if models and draw(st.booleans()) else case
 
@@ -262,7 +266,7 @@ def edges(draw: Any, names: Sequence[str] = tuple(OPTIONS)) -> Case:
     case = Case(
         rows=rows, hierarchies=[tree, {v: [str(v), "*"] for v in range(other)}], sensitive=[], k=1, l=1,
         limit=draw(st.integers(0, len(rows))), metric=draw(st.sampled_from(METRIC_NAMES)),
-        weights=[1.0, 1.0], low=[0, 0], high=[2, 1], same_level=[],
+        weights=[1.0, 1.0], low=[0, 0], high=[2, 1], same_level=[], labels=[v // 2 for v in secret],
     )  # fmt: skip
     case = draw(with_models(case, names, most=1))
     case.columns = {"s": secret, "z": secret}
@@ -355,4 +359,5 @@ def larger(seed: int, metric: str) -> Case:
         low=[0] * columns,
         high=heights,
         same_level=[],
+        labels=random.integers(0, 2, rows).tolist() if metric == "classification" else [],
     )

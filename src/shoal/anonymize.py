@@ -14,14 +14,14 @@ import numpy as np
 from shoal.codebook import codebook_path, write_codebook, write_mapping
 from shoal.core.arrays import BoolArray, IntArray
 from shoal.core.classes import UNIT, Classes
-from shoal.core.contracts import Engine
+from shoal.core.contracts import Engine, Guarantee
 from shoal.core.counts import Domain
 from shoal.core.evaluate import Evaluation, Evaluator, Problem, Progress
 from shoal.core.groups import Shown, group_column
 from shoal.core.hierarchy import Hierarchy
 from shoal.core.matching import Saved, matched
 from shoal.core.recoding import Recoding
-from shoal.core.warm import to_compile, to_partition
+from shoal.core.warm import to_compile, to_cut, to_partition
 from shoal.engines import ENGINES
 from shoal.errors import (
     InternalError,
@@ -29,8 +29,9 @@ from shoal.errors import (
     UsageError,
 )
 from shoal.offer import Chosen, adopted
+from shoal.outliers import Outliers, argus, broken, outliers_at
 from shoal.policy import Policy, named
-from shoal.problem import counted, problem_of
+from shoal.problem import check_label, counted, problem_of
 from shoal.publish import CODEBOOK, SENSITIVE, Draft, draft
 from shoal.recipe import audit_of, recipe_of
 from shoal.search import search
@@ -60,6 +61,7 @@ class Release:
     recipe: Path | None = None
     codebook: Path | None = None
     sensitive_table: Any = field(default=None, repr=False)  # where the sensitive column is apart; or its file
+    outliers: Outliers | None = None  # what was rare before cells were blanked, where a search looks for it
 
     @property
     def levels(self) -> dict[str, int] | None:
@@ -111,10 +113,12 @@ class Release:
             "metric": metric if isinstance(metric, str) else next(iter(metric)),
             "algorithm": self.algorithm,
             "proven": str(self.evaluation.proven),
+            "lower_bound": self.evaluation.lower_bound,
             "records": self.records,
             "suppressed": self.suppressed,
             "masked": self.masked,
             "cells": self.cells,
+            "outliers": self.outliers.to_dict() if self.outliers else None,
             "classes": self.verification.classes,
             "smallest_class": self.verification.smallest_class,
             "lattice_size": self.lattice_size,
@@ -176,6 +180,7 @@ class Wish:
         if self.regions is not None:
             name, _ = named(self.policy.algorithm)
             return name, matched(Evaluator(problem, seconds=self.seconds, progress=progress), self.regions)
+        check_label(problem)
         algorithm = self.policy.search_algorithm
         finishing = self.policy.finishing
         return search(problem, algorithm, seconds=self.seconds, progress=progress, **finishing)
@@ -294,6 +299,7 @@ class _Run:
         name, _ = named(self.policy.algorithm)
         waiting = to_compile(words=len(problem.counts.keys), everything=name == "exhaustive")
         waiting += to_partition() if name == "mondrian" else []
+        waiting += to_cut() if name in ("greedy-cuts", "k-optimize") else []
         if waiting:
             with self.phase("compile"):
                 for compile_one in waiting:
@@ -320,10 +326,11 @@ class _Run:
         return found.maskable
 
     def check(self, found: _Found, released: Any, second: Any) -> Verification:
-        """Count what was released; what does not hold is our own defect."""
+        """Count what was released; what was promised and does not hold is our own defect."""
         with self.phase("verify"):
             told = reference_of(found.problem.counts, found.domains)
             verification = judge(released, self.policy, self.engine, told, second)
+            faults = self.faults(found, verification, released)
         expected = found.problem.records
         if not self.masks(found):
             expected -= found.evaluation.suppressed
@@ -331,15 +338,26 @@ class _Run:
         if verification.unchecked:  # what the release does not show holds for the classes judged, or merged
             wrong |= verification.classes > found.kept[0] or verification.smallest_class < found.kept[1]
             verification = replace(verification, verified=not verification.reasons)
-        if not verification.verified or wrong:
-            reasons = "; ".join(verification.reasons) or "the number of records is wrong"
+        if faults or wrong:
+            reasons = "; ".join(faults) or "the number of records is wrong"
             message = (
                 f"The release failed its fresh count and was not written: {reasons}. Please report this."
             )
             raise InternalError(message)
         return verification
 
+    def faults(self, found: _Found, verification: Verification, released: Any) -> list[str]:
+        """Say what must not be: that models are violated, unless the search promises nothing of them."""
+        algorithm = self.policy.search_algorithm
+        if algorithm is None or algorithm.guarantee is not Guarantee.NONE:
+            return list(verification.reasons)
+        models = tuple(f"{check.model}: " for check in verification.models if check.passed is False)
+        faults = [reason for reason in verification.reasons if not reason.startswith(models)]
+        rare = broken(self.policy, self.engine, released, found.recoding) if argus(self.policy) else None
+        return [*faults, rare] if rare else faults
+
     def release(self, found: _Found, verification: Verification, **where: Any) -> Release:
+        looked = outliers_at(found.problem, found.evaluation.node) if argus(self.policy) else None
         return Release(
             policy=self.policy,
             evaluation=found.evaluation,
@@ -353,6 +371,7 @@ class _Run:
             masked=found.evaluation.suppressed if self.masks(found) else 0,
             verification=verification,
             seconds=dict(self.seconds),
+            outliers=looked,
             **where,
         )
 

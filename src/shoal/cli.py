@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from shoal.commands.argus import talk
 from shoal.commands.compare import compare
 from shoal.commands.diagnose import diagnose
 from shoal.commands.measure import measure
@@ -21,6 +22,8 @@ from shoal.commands.options import (
     Data,
     EngineName,
     Force,
+    Generalize,
+    Interactive,
     Limit,
     Mapping_,
     MemoryLimit,
@@ -31,6 +34,7 @@ from shoal.commands.options import (
     PolicyFile,
     Reveal,
     Seconds,
+    read_generalize,
     read_node,
     read_policy,
 )
@@ -101,6 +105,8 @@ def anonymize(
     metric: MetricName = None,
     algorithm: AlgorithmName = None,
     node: NodeOrOffer = None,
+    generalize: Generalize = None,
+    interactive: Interactive = False,
     seconds: Seconds = None,
     engine: EngineName = "duckdb",
     memory_limit: MemoryLimit = None,
@@ -112,10 +118,15 @@ def anonymize(
     """De-identify a table: find the least loss, recode, count afresh, release."""
     from shoal.anonymize import anonymize as run
 
+    with reporting(as_json, reveal):
+        wanted = read_policy(policy, model, suppression_limit, metric, algorithm)
+        wanted = read_generalize(wanted, generalize)
+        if interactive:
+            wanted = talk(data, wanted, read_node(node), engine, memory_limit, as_json=as_json)
     with reporting(as_json, reveal), progress_bar() as progress:
         release = run(
             data,
-            read_policy(policy, model, suppression_limit, metric, algorithm),
+            wanted,
             output=output,
             force=force,
             node=read_node(node),

@@ -21,7 +21,7 @@ from typing import Any
 
 from shoal.algorithms import ALGORITHMS
 from shoal.comparison import Comparison, Row, Stopped
-from shoal.core.contracts import Algorithm, Engine, Guarantee
+from shoal.core.contracts import Algorithm, Engine, Guarantee, NodeSearch
 from shoal.core.counts import Domain
 from shoal.core.evaluate import Evaluation, Problem, Progress, tie
 from shoal.core.warm import to_compile
@@ -38,7 +38,7 @@ from shoal.errors import (
 from shoal.journal import Journal, open_journal
 from shoal.models.k_anonymity import KAnonymity
 from shoal.policy import Finishing, Named, Policy, named
-from shoal.problem import counted, problem_of, with_wishes
+from shoal.problem import check_label, counted, problem_of, with_wishes
 from shoal.recipe import fingerprint
 from shoal.search import automatic, search
 from shoal.sensitive_table import separated
@@ -88,8 +88,10 @@ def compare(
         engine = ENGINES.create(engine, {"memory_limit": memory_limit} if memory_limit else {})
     tell = progress or (lambda *_: None)
     tell("count", 0, None)
-    counts, domains = counted(engine.open(table), groups[0][0], engine)
+    label = next((one.label_needed for group in groups for one in group if one.label_needed), None)
+    counts, domains = counted(engine.open(table), groups[0][0], engine, label=label)
     base = problem_of(groups[0][0], counts, domains, node)
+    check_label(base)
     posed = [[(one, with_wishes(base, one)) for one in group] for group in groups]
     known = _fingerprint(base, domains, policy, seconds)
     with open_journal(None if journal is None else Path(journal), known) as kept:
@@ -103,7 +105,8 @@ def compare(
 
 def _policies(policy: Policy, algorithms: Any, k: Any, limits: Any, metrics: Any) -> list[list[Policy]]:
     """Return the policy of every row; those of one metric, limit and k together."""
-    searches = _distinct("algorithms", algorithms, list(ALGORITHMS))
+    every = [name for name in ALGORITHMS if policy.label or not ALGORITHMS.create(name).needs_label]
+    searches = _distinct("algorithms", algorithms, every)
     wanted = product(
         _distinct("metrics", metrics, [None]),
         _distinct("suppression_limits", limits, [None]),
@@ -192,13 +195,18 @@ class _Run:
                 self.measure(problem, _alike(row, rows))
 
     def comparison(self) -> Comparison:
-        """Return the rows that are finished, each beside the optimum of its problem where that is known."""
+        """Return the rows that are finished, each beside the optimum of its problem where that is known.
+
+        What need not be acceptable is not beside it: it may lose less by promising nothing.
+        """
         found = []
         for group in self.posed:
             keys = [_key(_empty(*one)) for one in group]
             rows = [self.rows[key] for key in keys if key in self.rows]
             found += [
-                replace(row, relative_loss=_relative(row.loss, self.optimum(_alike(row, rows))))
+                row
+                if row.proven == Guarantee.NONE
+                else replace(row, relative_loss=_relative(row.loss, self.optimum(_alike(row, rows))))
                 for row in rows
             ]
         return Comparison(tuple(found))
@@ -245,14 +253,14 @@ class _Run:
         return _figures(evaluation, problem.lattice.columns) | {"seconds": seconds}
 
     def optimum(self, rows: Sequence[Row]) -> float | None:
-        """Return the least loss that a row of a problem has proven, else what was searched for, if it was."""
-        proven = [row.loss for row in rows if row.proven == Guarantee.LEAST_LOSS]
+        """Return the least loss of a node that a row has proven, else what was searched for, if it was."""
+        proven = [row.loss for row in rows if row.proven == Guarantee.LEAST_LOSS and _of_nodes(row)]
         return proven[0] if proven else self.optima.get(_problem_key(rows[0]))
 
     def measure(self, problem: Problem, rows: Sequence[Row]) -> None:
         """Search for the optimum of a problem where none of its rows has proven it."""
         key = _problem_key(rows[0])
-        nothing = all(row.loss is None for row in rows)
+        nothing = all(row.loss is None or row.proven == Guarantee.NONE for row in rows)
         if nothing or key in self.optima or self.optimum(rows) is not None:
             return
         able, least = automatic(problem), None
@@ -282,6 +290,12 @@ def _empty(policy: Policy, problem: Problem) -> Row:
 
 def _key(row: Row) -> object:
     return row.algorithm, row.k, row.limit_asked, row.metric
+
+
+def _of_nodes(row: Row) -> bool:
+    """Tell whether a row's search is for a node; what is no node may lose less than the least of them."""
+    name = row.algorithm.partition(":")[0]
+    return name == "auto" or issubclass(ALGORITHMS.load(name), NodeSearch)
 
 
 def _problem_key(row: Row) -> tuple[str, int, int | None]:

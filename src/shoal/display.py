@@ -17,6 +17,7 @@ def show_release(release: Any) -> None:
     examples = release.examples()
     # Blanked cells leave the levels of the node as they are.
     levels = release.levels or (None if release.policy.finishing["refine"] else release.start)
+    levels = release.outliers.levels if release.outliers else levels
     table = Table(title="What became of each column", title_justify="left")
     for heading in ("column", "role", "level", "released as"):
         table.add_column(heading)
@@ -33,6 +34,8 @@ def show_release(release: Any) -> None:
                 fate = escaped(f"{release.group_column}: a second table holds the values of each group")
             table.add_row(escaped(name), column.role.value, "", fate)
     screen.print(table)
+    if release.outliers:
+        show_outliers(release.outliers)
     result = release.to_dict()
     suppressed = release.suppressed
     fate = f"{release.masked:,} masked" if release.masked else f"{suppressed:,} suppressed"
@@ -43,12 +46,16 @@ def show_release(release: Any) -> None:
         "classes": f"{result['classes']:,}, the smallest of {result['smallest_class']} records",
         "loss": f"{release.loss:,.10g} ({result['metric']})",
         "proven": _proven(release, result),
-        "verified": _verified(release.verification),
+        "verified": _verified(release.verification, release.algorithm),
         "seconds": ", ".join(f"{phase} {seconds:.2f}" for phase, seconds in release.seconds.items()),
         "release": str(release.output),
         "recipe": f"{release.recipe} (private: keep it)",
         "codebook": str(release.codebook),
     }
+    if result["lower_bound"] is not None:
+        rows["proven"] = _within(release.loss, result["lower_bound"], release.algorithm)
+    if release.outliers:
+        rows["proven"] = f"no tested combination is shared by fewer than {release.outliers.k} records"
     if release.sensitive_table is not None:
         rows["second table"] = str(release.sensitive_table)
     show_pairs(rows)
@@ -64,11 +71,42 @@ def _proven(release: Any, result: Mapping[str, Any]) -> str:
     return f"{result['proven']} among {looked}"
 
 
-def _verified(found: Any) -> str:
+def _within(loss: float, least: float, algorithm: str) -> str:
+    """Say how far a loss can be from the least of its kind."""
+    if loss <= least:
+        return f"least loss among cuts by order ({algorithm})"
+    far = f"within {loss / least - 1:.1%} of the least" if least > 0 else "acceptable; the least is not known"
+    return f"{far} among cuts by order ({algorithm}, out of time)"
+
+
+def _verified(found: Any, algorithm: str) -> str:
     """Say what was counted afresh, and what the release alone does not show."""
+    if not found.verified:
+        broken = " and ".join(dict.fromkeys(check.model for check in found.models if check.passed is False))
+        return f"NO: {'; '.join(found.reasons)}; {algorithm} does not promise {broken}"
     before = list(dict.fromkeys(check.model for check in found.models if check.passed is None))
     judged = f"; {' and '.join(before)} {'was' if len(before) == 1 else 'were'} judged before writing"
     return "yes, counted afresh from what was written" + (judged if before else "")
+
+
+def show_outliers(outliers: Any, most: int = 15) -> None:
+    """Show which columns are rare together, by numbers; never a value."""
+    from rich.table import Table
+
+    title = f"Fewer than {outliers.k} records share these, before cells are blanked"
+    table = Table(title=title, title_justify="left")
+    table.add_column("columns")
+    for heading in ("rare combinations", "records"):
+        table.add_column(heading, justify="right")
+    for one in outliers.found[:most]:
+        table.add_row(escaped(", ".join(one.columns)), f"{one.combinations:,}", f"{one.records:,}")
+    if outliers.found:
+        console().print(table)
+    more = len(outliers.found) - most
+    rest = f" {more:,} more of them are not shown." if more > 0 else ""
+    sets = f"{len(outliers.found):,} of {outliers.tested:,} tested sets of columns have rare combinations"
+    line = f"{sets}, in {outliers.records:,} records.{rest}"
+    console().print(line, soft_wrap=True, highlight=False)
 
 
 def show_verification(found: Any) -> None:

@@ -56,6 +56,7 @@ class Column(BaseModel):
     min_level: int | None = Field(None, ge=0)
     weight: float = Field(1.0, gt=0, allow_inf_nan=False)
     release_as: Literal["text", "bounds"] = "text"
+    identifying: Literal[1, 2, 3] = 1  # 3: most
 
     @field_validator("hierarchy", mode="before")
     @classmethod
@@ -65,11 +66,20 @@ class Column(BaseModel):
             return {str(key): cls._keys_are_text(inner) for key, inner in value.items()}
         return [cls._keys_are_text(inner) for inner in value] if isinstance(value, list) else value
 
+    @field_validator("identifying", mode="before")
+    @classmethod
+    def _identifying_is_a_number(cls, value: Any) -> Any:
+        """Refuse true, which Python takes for 1."""
+        if isinstance(value, bool):
+            message = "Input should be 1, 2 or 3"
+            raise ValueError(message)
+        return value
+
     @model_validator(mode="after")
     def _fits_its_role(self) -> Column:
-        asked = {"max_level", "min_level", "weight", "release_as"} & self.model_fields_set
+        asked = {"max_level", "min_level", "weight", "release_as", "identifying"} & self.model_fields_set
         if self.role is not Role.QUASI_IDENTIFIER and asked:
-            message = "max_level, min_level, weight and release_as are for quasi-identifiers"
+            message = "max_level, min_level, weight, release_as and identifying are for quasi-identifiers"
             raise ValueError(message)
         return self
 
@@ -86,6 +96,7 @@ class Policy(BaseModel):
     suppressed: Literal["drop", "mask"] = "drop"
     metric: Named = "non-uniform-entropy"
     algorithm: Named = "auto"
+    label: str | None = None
 
     _folder: Path = PrivateAttr(Path())
     _files: dict[str, list[list[str]]] = PrivateAttr({})  # rows of files, where a recipe brings them
@@ -186,7 +197,7 @@ class Policy(BaseModel):
         self._check_search()
 
     def _check_search(self) -> None:
-        _ = self.information_metric, self.search_algorithm
+        self._check_label()
         if all(self.finishing.values()):
             message = "refine recodes what cells would blank. Ask for one of them."
             raise PolicyError(message)
@@ -194,6 +205,28 @@ class Policy(BaseModel):
             message = (
                 "cells cannot be told from bounds that are empty, nor from masked records. Use "
                 "release_as: text, and suppressed: drop."
+            )
+            raise PolicyError(message)
+
+    def _check_label(self) -> None:
+        metric = "Metric", self.metric, self.information_metric
+        algorithm = "Algorithm", self.algorithm, self.search_algorithm
+        for kind, written, plugin in (metric, algorithm):
+            if self.label is None and plugin is not None and plugin.needs_label:
+                message = (
+                    f"{kind} {named(written)[0]!r} is about a column that is to be predicted. Name it in the "
+                    "policy, as label: COLUMN."
+                )
+                raise PolicyError(message)
+        if self.label is None:
+            return
+        if self.label not in self.columns:
+            raise UnknownName(self.label, "column for label:", self.columns)
+        role = self.columns[self.label].role
+        if role in (Role.QUASI_IDENTIFIER, Role.IDENTIFIER):
+            message = (
+                f"Column {self.label!r} has the role {role.value} and cannot be the label, which is released "
+                "as it is. Give it the role sensitive or other."
             )
             raise PolicyError(message)
 
@@ -255,6 +288,12 @@ class Policy(BaseModel):
     def units(self) -> tuple[str, ...]:
         """The columns whose distinct values some model counts in each class, whatever their role."""
         return tuple(dict.fromkeys(model.unit_column for model in self.privacy_models if model.unit_column))
+
+    @property
+    def label_needed(self) -> str | None:
+        """The label, where the metric or the algorithm looks at it."""
+        plugins = self.information_metric, self.search_algorithm
+        return self.label if any(p is not None and p.needs_label for p in plugins) else None
 
     @property
     def population(self) -> Path | None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from shoal.core.classes import LABEL, label_of
 from shoal.core.contracts import Engine
 from shoal.core.counts import Counts, Domain
 from shoal.core.evaluate import Problem
@@ -17,13 +18,19 @@ from shoal.sensitive import about, count, with_population
 
 
 def counted(
-    table: Any, policy: Policy, engine: Engine, sensitive: Sequence[str] | None = None
+    table: Any,
+    policy: Policy,
+    engine: Engine,
+    sensitive: Sequence[str] | None = None,
+    label: str | None = None,
 ) -> tuple[Counts, dict[str, Domain]]:
-    """Count the combinations of an open table; without names, with the sensitive columns its models need."""
+    """Count the combinations of an open table; without names, with all that the policy's plug-ins need."""
     check_columns(policy, engine.columns(table))
     needed = policy.sensitive_needed if sensitive is None else sensitive
     units = policy.units if sensitive is None else ()
-    counts, domains = count(engine, table, policy.roles.quasi_identifiers, needed, units)
+    if sensitive is None:
+        label = label or policy.label_needed
+    counts, domains = count(engine, table, policy.roles.quasi_identifiers, needed, units, label)
     if not len(counts):
         message = "The table has no rows."
         raise DataError(message)
@@ -52,10 +59,24 @@ def problem_of(
         metric=policy.information_metric,
         limit=_limit(policy, counts.records),
         weights=tuple(policy.columns[name].weight for name in heights),
+        identifying=tuple(policy.columns[name].identifying for name in heights),
         about=about(policy, counts, domains),
         as_bounds=policy.as_bounds,
         whole=lattice,
     )
+
+
+def check_label(problem: Problem) -> None:
+    """Refuse a label with one value, where there is something to search for."""
+    if problem.lattice.size == 1:
+        return
+    name = label_of(problem.counts)
+    if name is not None and len(set(problem.counts.sensitive[name].codes.tolist())) < 2:
+        message = (
+            f"Column {name.removeprefix(LABEL)!r} is the label and has one value in the table: there is "
+            "nothing to predict. Name another, or use a metric and an algorithm that need none."
+        )
+        raise DataError(message)
 
 
 def with_wishes(problem: Problem, policy: Policy) -> Problem:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal.core.arrays import FloatArray, IntArray
+from shoal.core.classes import own_name
 from shoal.core.contracts import Engine, Metric, When
 from shoal.core.evaluate import Problem, Progress
 from shoal.core.lattice import Index, Lattice
@@ -294,7 +295,8 @@ def tabulated(
     lattice, counts = problem.lattice, problem.counts
     _check_size(lattice, seconds)
     grouping = extend.grouping if extend else grouping_of(problem)
-    tabulation = Tabulation(counts, problem.hierarchies, lattice, tuple(counts.sensitive))
+    sensitive = tuple(filter(own_name, counts.sensitive))
+    tabulation = Tabulation(counts, problem.hierarchies, lattice, sensitive)
     if extend:
         tabulation.take(extend.numbers, extend.tables)
     stopped = False

@@ -11,7 +11,7 @@ import numpy as np
 
 from shoal.core.arrays import IntArray
 from shoal.core.builder import number_of
-from shoal.core.classes import UNIT, Sensitive
+from shoal.core.classes import LABEL, UNIT, Sensitive, own_name
 from shoal.core.contracts import Engine
 from shoal.core.counts import Counts, Domain
 from shoal.core.listed import Order
@@ -23,12 +23,19 @@ Reference = Mapping[str, Sequence[tuple[Text, int]]]  # how often each value occ
 
 
 def count(
-    engine: Engine, table: Any, quasi: Sequence[str], sensitive: Sequence[str], units: Sequence[str]
+    engine: Engine,
+    table: Any,
+    quasi: Sequence[str],
+    sensitive: Sequence[str],
+    units: Sequence[str],
+    label: str | None = None,
 ) -> tuple[Counts, dict[str, Domain]]:
-    """Count combinations with sensitive values, and with units apart from them."""
-    counts, domains = engine.count(table, quasi, list(dict.fromkeys([*sensitive, *units])))
+    """Count combinations with sensitive values, and with units and labels apart from them."""
+    labels = [] if label is None else [label]
+    counts, domains = engine.count(table, quasi, list(dict.fromkeys([*sensitive, *units, *labels])))
     entries = {name: counts.sensitive[name] for name in sensitive}
     entries |= {UNIT + name: counts.sensitive[name] for name in units}
+    entries |= {LABEL + name: counts.sensitive[name] for name in labels}
     return replace(counts, sensitive=entries), domains
 
 
@@ -146,7 +153,7 @@ def reference_of(counts: Counts, domains: Mapping[str, Domain]) -> dict[str, lis
     return {
         name: _totals(entries.codes, entries.counts, domains[name])
         for name, entries in counts.sensitive.items()
-        if not name.startswith(UNIT)
+        if own_name(name)
     }
 
 

@@ -10,12 +10,17 @@ ALGORITHMS: Registry[Algorithm] = Registry(
     {
         "all-minimal": "shoal.algorithms.all_minimal:AllMinimal",
         "anatomy": "shoal.algorithms.anatomy:Anatomy",
+        "bottom-up": "shoal.algorithms.bottom_up:BottomUp",
         "contour": "shoal.algorithms.contour:Contour",
         "datafly": "shoal.algorithms.datafly:Datafly",
         "exhaustive": "shoal.algorithms.exhaustive:Exhaustive",
+        "greedy-cuts": "shoal.algorithms.greedy_cuts:GreedyCuts",
         "incognito": "shoal.algorithms.incognito:Incognito",
+        "k-optimize": "shoal.algorithms.k_optimize:KOptimize",
         "mondrian": "shoal.algorithms.mondrian:Mondrian",
+        "mu-argus": "shoal.algorithms.mu_argus:MuArgus",
         "ola": "shoal.algorithms.ola:Ola",
         "samarati": "shoal.algorithms.samarati:Samarati",
+        "tds": "shoal.algorithms.tds:Tds",
     },
 )

@@ -14,7 +14,7 @@ from typing import ClassVar
 import numpy as np
 
 from shoal.core.arrays import IntArray
-from shoal.core.classes import UNIT, Classes
+from shoal.core.classes import UNIT, Classes, own_name
 from shoal.core.contracts import Algorithm, Guarantee, Model
 from shoal.core.counts import Counts, Entries, layout
 from shoal.core.evaluate import Evaluation, Evaluator, Problem
@@ -33,7 +33,7 @@ class Anatomy(Algorithm):
 
     def refuses(self, problem: Problem) -> str | None:
         """Refuse what is said of quasi-identifiers, of a population, or of more than one sensitive column."""
-        lattice, names = problem.lattice, list(problem.counts.sensitive)
+        lattice, names = problem.lattice, [name for name in problem.counts.sensitive if own_name(name)]
         if problem.counts.population is not None:
             return "quasi-identifiers stay as they are, so nobody is hidden in a population"
         if problem.metric.by_level:
@@ -45,7 +45,9 @@ class Anatomy(Algorithm):
             )
         if problem.as_bounds:
             return "quasi-identifiers stay as they are, so release_as: bounds says nothing of them"
-        if any(name.startswith(UNIT) for name in names):
+        if problem.metric.needs_label:
+            return "its metric is about classes, and quasi-identifiers stay as they are"
+        if any(name.startswith(UNIT) for name in problem.counts.sensitive):
             return "quasi-identifiers stay as they are, so no persons are counted in a class"
         reason = unfit(problem.models, names)
         if reason is None and len(names) != 1:
@@ -56,7 +58,7 @@ class Anatomy(Algorithm):
 
     def search(self, problem: Problem, evaluate: Evaluator) -> Evaluation:
         """Take the smallest groups that all models allow; which record goes to which is left to chance."""
-        ((name, entries),) = problem.counts.sensitive.items()
+        ((name, entries),) = ((n, e) for n, e in problem.counts.sensitive.items() if own_name(n))
         totals = np.bincount(entries.codes, entries.counts).astype(np.int64)
         most, records, least = int(totals.max()), problem.records, problem.least_size
         if records // most < least:

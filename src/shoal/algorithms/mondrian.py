@@ -45,7 +45,9 @@ class Mondrian(Algorithm):
             return "a population has no regions to look up"
         if any(type(model).holds is not Model.holds for model in problem.models):
             return "a model about the whole table cannot be checked region by region"
-        if self.relaxed and not all(model.sizes_suffice for model in problem.models):
+        if self.relaxed and (
+            problem.metric.needs_label or not all(model.sizes_suffice for model in problem.models)
+        ):
             return (
                 "relaxed regions divide equal records by chance, so only their number can be checked. "
                 "Use relaxed: false"

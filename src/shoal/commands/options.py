@@ -39,6 +39,14 @@ NodeOrOffer = Annotated[
         "its JSON, or a file of it.",
     ),
 ]
+Generalize = Annotated[
+    list[str] | None,
+    typer.Option(help="Levels that mu-argus takes columns up to, as age=2,zip=1. May be repeated."),
+]
+Interactive = Annotated[
+    bool,
+    typer.Option("--interactive", help="Look at what mu-argus finds rare and choose what to generalize."),
+]
 Seconds = Annotated[
     float | None, typer.Option(help="Stop searching after so many seconds, with the best so far.")
 ]
@@ -110,6 +118,16 @@ def read_levels(text: str | None, option: str = "--node") -> dict[str, int]:
         levels[found[1].strip()] = int(found[2])
         rest = rest[found.end() :]
     return levels
+
+
+def read_generalize(policy: Any, texts: list[str] | None) -> Any:
+    """Let a policy's mu-argus take some columns further up."""
+    from shoal.outliers import generalizing
+
+    levels: dict[str, int] = {}
+    for text in texts or ():
+        levels |= read_levels(text, "--generalize")
+    return generalizing(policy, levels) if texts else policy
 
 
 def read_node(text: str | None) -> Any:

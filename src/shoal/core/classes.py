@@ -17,6 +17,17 @@ from shoal.errors import InternalError, UnknownName
 T = TypeVar("T")
 
 UNIT = "\0unit of "  # before a column's name: its distinct values are counted, and nothing else
+LABEL = "\0label of "  # before a column's name: metrics and searches look at it, and models do not
+
+
+def own_name(name: str) -> bool:
+    """Tell whether counts name a sensitive column itself, and not a unit or a label."""
+    return not name.startswith((UNIT, LABEL))
+
+
+def label_of(counts: Counts) -> str | None:
+    """Return the name under which labels were counted, if they were."""
+    return next((name for name in counts.sensitive if name.startswith(LABEL)), None)
 
 
 @dataclass(frozen=True)
@@ -126,7 +137,7 @@ class Classes:
     @property
     def sensitive(self) -> tuple[str, ...]:
         """The sensitive columns whose distributions are known."""
-        return tuple(name for name in self.counts.sensitive if not name.startswith(UNIT))
+        return tuple(name for name in self.counts.sensitive if own_name(name))
 
     @cached_property
     def in_population(self) -> IntArray:
@@ -170,6 +181,15 @@ class Classes:
     def units(self, column: str) -> IntArray:
         """Count the distinct units, such as persons, in each class."""
         return self.distinct(UNIT + column)
+
+    @property
+    def labels(self) -> Distribution:
+        """How often each label occurs in each class."""
+        found = label_of(self.counts)
+        if found is None:
+            message = "Labels were asked for and not counted."
+            raise InternalError(message)
+        return self.distribution(found)
 
     def nothing(self) -> BoolArray:
         """Return the mask that suppresses no class."""

@@ -47,6 +47,13 @@ class Guarantee(StrEnum):
     NONE = "none"
 
 
+class Charge(StrEnum):
+    """What one record costs, where the loss is a sum over records that their own classes settle."""
+
+    SIZE = "the size of its class, or of the table where it is suppressed"
+    MINORITY = "1 where it is suppressed or not of its class's majority, as a share of all records"
+
+
 class Model(ABC):
     """A privacy model: which classes must not be released, or whether what remains may be."""
 
@@ -138,6 +145,16 @@ class Metric(ABC):
     def loss(self, problem: Problem, recoding: Recoding, classes: Classes, suppressed: BoolArray) -> float:
         """Measure a recoding of which some classes are suppressed."""
 
+    @property
+    def needs_label(self) -> bool:
+        """Whether the loss is about the policy's label."""
+        return False
+
+    @property
+    def charge(self) -> Charge | None:
+        """What a record costs, for searches that bound it; None where its class alone does not tell."""
+        return None
+
     def table(self, problem: Problem) -> tuple[FloatArray, ...]:
         """Return, for a separable metric, each column's part of the loss at each level."""
         raise TypeError(type(self).__name__)
@@ -153,6 +170,11 @@ class Algorithm(ABC):
     guarantee: ClassVar[Guarantee]
     # Where nothing is acceptable the error says itself what would do; else the lattice's top tells.
     explains: ClassVar[bool] = False
+
+    @property
+    def needs_label(self) -> bool:
+        """Whether the search looks at the policy's label."""
+        return False
 
     def refuses(self, problem: Problem) -> str | None:
         """Say why this problem cannot be honoured, or None; one who prunes needs a monotone problem."""

@@ -49,6 +49,7 @@ class Problem:
     about: Mapping[str, Sensitive] = field(default_factory=dict)
     as_bounds: tuple[str, ...] = ()  # columns released as the ends of their bands
     whole: Lattice | None = None  # where the lattice was narrowed to a wish: what it was before
+    identifying: tuple[int, ...] = ()  # how identifying each column is, from 1 to 3; none: all alike
 
     @property
     def records(self) -> int:
@@ -150,6 +151,7 @@ class Evaluation:
     proven: Guarantee = Guarantee.NONE
     candidates: tuple[Node, ...] = ()  # the nodes among which the metric chose
     work: Work = Work()
+    lower_bound: float | None = None  # no recoding of this search's kind has a smaller loss
 
     @property
     def height(self) -> int:
@@ -262,18 +264,27 @@ class Evaluator:
         """Judge a node whose counts are at hand."""
         return self._known.get(node) or self._note(self._judgement(node, Classes(counts, self.problem.about)))
 
-    def recoded(self, recoding: Recoding, node: Node = ()) -> Evaluation:
-        """Judge a recoding by regions, which says itself what it suppresses."""
+    def recoded(self, recoding: Recoding, node: Node = (), *, judged: bool = True) -> Evaluation:
+        """Judge a recoding by regions, which says itself what it suppresses.
+
+        A search that promises nothing has it measured only: it is not `judged`, and taken as it is.
+        """
         problem = self.problem
         classes = problem.classes_of(recoding)
         gone = classes.nothing() if recoding.regions is None else recoding.regions.suppressed
         suppressed = int(classes.sizes[gone].sum())
-        refused = (problem.violations(classes) & ~gone).any()
+        refused = judged and (problem.violations(classes) & ~gone).any()
         acceptable = not refused and self._acceptable(suppressed)
-        acceptable = acceptable and all(model.holds(classes, gone) for model in problem.models)
+        if judged:
+            acceptable = acceptable and all(model.holds(classes, gone) for model in problem.models)
         loss = problem.metric.loss(problem, recoding, classes, gone) if acceptable else math.inf
         self._books.made(len(classes))
         return Evaluation(node, acceptable, suppressed, len(classes), loss, loss, recoding=recoding)
+
+    def book(self, rows: int, sets: int) -> None:
+        """Book that a search itself counted so many sets of fewer columns, in so many rows each."""
+        self._books.subset_evaluations += sets
+        self._books.rows_scanned += rows * sets
 
     def holds(self, counts: Counts) -> bool:
         """Tell whether counts over fewer columns are acceptable."""

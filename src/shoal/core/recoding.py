@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from shoal.core.arrays import IntArray
-from shoal.core.groups import Groups, Labels, level_labels
+from shoal.core.groups import Groups, Labels, Shown, level_labels
 from shoal.core.hierarchy import Hierarchy
 from shoal.core.lattice import Node
 from shoal.core.regions import Regions
@@ -69,6 +69,13 @@ class Recoding:
         kept = np.where(self.regions.suppressed, 0, sizes).astype(np.int64)
         pairs = zip(self.about, self.regions.groups, strict=True)
         return sum(int(kept[codes == about.blank].sum()) for about, codes in pairs if about.blank is not None)
+
+    def look_of_blanks(self, name: str) -> Shown:
+        """Return what a blanked cell of a column looks like."""
+        place = self.columns.index(name)
+        labels = self.labels[place]
+        blank = self.about[place].blank if self.about else None
+        return None if labels is None or blank is None else labels[name][blank]
 
     def as_is(self) -> tuple[str, ...]:
         """Name the columns whose values stay as they are."""

@@ -10,6 +10,7 @@ import numpy as np
 
 from shoal.core.arrays import IntArray
 from shoal.core.counts import Counts, layout
+from shoal.core.cut_search import Greedy, Ground, Tree
 from shoal.core.partition import Axis, partition
 
 
@@ -60,6 +61,14 @@ def to_partition() -> list[Callable[[], object]]:
     return [] if all(map(_compiled, kernels)) else [_partition]
 
 
+def to_cut() -> list[Callable[[], object]]:
+    """Return what compiles the kernels that search over cuts, where numba's cache does not hold them."""
+    from shoal.core import cut_kernels
+
+    kernels = (cut_kernels.divide, cut_kernels.merge, cut_kernels.added, cut_kernels.removed)
+    return [] if all(map(_compiled, (*kernels, cut_kernels.settle))) else [_cut]
+
+
 def _compiled(kernel: Any) -> bool:
     cache = kernel._cache
     return Path(cache._cache_path, cache._cache_file._index_name).exists()
@@ -104,6 +113,18 @@ def _partition() -> object:
     counts = Counts(layout([2]), places.reshape(1, -1), np.ones(4, np.int64), {})
     axis = Axis(places, np.arange(4.0))
     return partition(counts, [axis], None, 1, choose="width", relaxed=False)
+
+
+def _cut() -> object:
+    """Search over the cuts of four records, which calls every kernel."""
+    codes = np.arange(4, dtype=np.int32).reshape(1, -1)
+    sizes, labels = np.ones(4, np.int64), _zeros(4, 0)
+    ground = Ground((), np.array([0, 3]), np.arange(1, 4), codes, sizes, labels, 2, 0, minority=False)
+    greedy = Greedy(ground, lambda: None)
+    greedy.from_starts(1, 0)
+    tree = Tree(ground, greedy.best)
+    tree.search(lambda: None)
+    return tree
 
 
 def _first_at_least() -> object:

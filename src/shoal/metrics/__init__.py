@@ -9,6 +9,7 @@ METRICS: Registry[Metric] = Registry(
     "metric",
     {
         "class-size": "shoal.metrics.class_size:ClassSize",
+        "classification": "shoal.metrics.classification:Classification",
         "coverage": "shoal.metrics.coverage:Coverage",
         "discernibility": "shoal.metrics.discernibility:Discernibility",
         "discernibility-star": "shoal.metrics.discernibility_star:DiscernibilityStar",

@@ -9,7 +9,7 @@ import numpy as np
 
 from shoal.core.arrays import BoolArray
 from shoal.core.classes import Classes
-from shoal.core.contracts import Metric, When
+from shoal.core.contracts import Charge, Metric, When
 from shoal.core.evaluate import Problem
 from shoal.core.recoding import Recoding
 
@@ -20,6 +20,11 @@ class Discernibility(Metric):
 
     monotone: ClassVar[When] = When.WITHOUT_SUPPRESSION
     by_size: ClassVar[bool] = True
+
+    @property
+    def charge(self) -> Charge:
+        """A record costs as many as it cannot be told from."""
+        return Charge.SIZE
 
     def loss(self, problem: Problem, recoding: Recoding, classes: Classes, suppressed: BoolArray) -> float:
         """Add up the squared sizes of kept classes and the penalty for suppressed records."""
