@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 Check = Callable[[], None]  # raises OutOfTime
 _PATIENCE = 200  # sets near the best one that are tried in vain before it is believed, or
 _PER_CUT = 4  # so many for each cut, where those are fewer
+_FURTHER = 10  # of them in vain, and the next may be one cut further away
 _SHARE = 0.03  # of the way from the least bound to the incumbent that a branch is followed before others are
 
 
@@ -109,18 +110,11 @@ class Ground:
 
 
 def ground_of(problem: Problem) -> Ground:
-    """Lay out the cuts of a problem.
-
-    Values without a place on their column's scale stay together, and so do values with the same place:
-    nothing in the release would tell their stretches apart.
-    """
+    """Lay out the cuts of a problem."""
     columns = tuple(arrangements(problem))
     places, codes = [], []
     for number, column in enumerate(columns):
         own = np.arange(1, len(column.positions))
-        if column.scaled:
-            own = own[own <= column.scaled]
-            own = own[np.diff(column.positions)[own - 1] > 0]
         places.append(own)
         at = column.places[problem.counts.codes(number)]
         codes.append(np.searchsorted(own, at, side="right"))
@@ -174,8 +168,9 @@ class Greedy:
             before = self.best
             cuts = before.cuts.copy()
             taken = np.flatnonzero(cuts)
-            cuts[lots.permutation(taken)[: lots.integers(1, 5)]] = False
-            cuts[lots.integers(0, len(cuts), lots.integers(0, 6))] = True
+            further = tried // _FURTHER
+            cuts[lots.permutation(taken)[: lots.integers(1, 5 + further)]] = False
+            cuts[lots.integers(0, len(cuts), lots.integers(0, 6 + further))] = True
             self.descend(cuts)
             tried = tried + 1 if self.best is before else 0
 
