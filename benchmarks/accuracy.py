@@ -8,8 +8,6 @@ docs/accuracy.md is written anew.
 from __future__ import annotations
 
 import argparse
-import os
-import platform
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.csv
+from setting import adult, machine
 
 import shoal
 
@@ -46,7 +45,7 @@ def main() -> None:
 
 
 def _page() -> Iterator[str]:
-    root = _adult()
+    root = adult()
     raw = pa.csv.read_csv(root / "adult.csv", parse_options=_parsing(root / "adult.csv"))
     codes, rich = _read(raw, EIGHT)
     yield "# Classifiers, measured"
@@ -63,7 +62,7 @@ def _page() -> Iterator[str]:
         f"{RUNS} runs."
     )
     yield ""
-    yield f"{datetime.now(UTC):%Y-%m-%d}, {_machine()}."
+    yield f"{datetime.now(UTC):%Y-%m-%d}, {machine()}."
     yield ""
     yield f"From the raw table the tree is right in {_accuracy(codes, rich):.1%}; who always says what most"
     yield f"are, is right in {max(rich.mean(), 1 - rich.mean()):.1%}."
@@ -160,18 +159,6 @@ def _bits(records: Any, marked: Any) -> Any:
 def _parsing(path: Path) -> Any:
     with path.open(encoding="utf-8") as file:
         return pa.csv.ParseOptions(delimiter=";" if ";" in file.readline() else ",")
-
-
-def _adult() -> Path:
-    for folder in (os.environ.get("SHOAL_DATA"), Path(__file__).resolve().parents[2] / "shared" / "data"):
-        if folder and (found := Path(folder) / "adult").is_dir():
-            return found
-    message = "The Adult table is not here: set SHOAL_DATA to the folder that holds adult/."
-    raise SystemExit(message)
-
-
-def _machine() -> str:
-    return f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}"
 
 
 if __name__ == "__main__":

@@ -8,8 +8,6 @@ The page docs/cuts.md is written anew; `SECTIONS` holds what it is made of.
 from __future__ import annotations
 
 import argparse
-import os
-import platform
 import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
@@ -18,6 +16,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.csv
+from setting import adult, machine
 
 from shoal.algorithms import ALGORITHMS
 from shoal.core.evaluate import Evaluation, Problem
@@ -51,7 +50,7 @@ def _page(seconds: float) -> Iterator[str]:
     yield ""
     yield "`python benchmarks/cuts.py` writes this page; do not edit it by hand."
     yield ""
-    yield f"{datetime.now(UTC):%Y-%m-%d}, {_machine()}."
+    yield f"{datetime.now(UTC):%Y-%m-%d}, {machine()}."
     for section in SECTIONS:
         yield ""
         yield from section(seconds)
@@ -108,7 +107,7 @@ def _timed(problem: Problem, name: str, seconds: float | None) -> tuple[float, E
 
 def _problem(k: int, years: int) -> Problem:
     """Return Adult with age in bands of so many years, which are values."""
-    root = _adult()
+    root = adult()
     table = pa.csv.read_csv(root / "adult.csv")
     at = table.column_names.index("age")
     ages = [age // years * years for age in table["age"].to_pylist()]
@@ -128,18 +127,6 @@ def _problem(k: int, years: int) -> Problem:
     )
     engine = ENGINES.create("duckdb")
     return problem_of(policy, *counted(engine.open(table), policy, engine))
-
-
-def _adult() -> Path:
-    for folder in (os.environ.get("SHOAL_DATA"), Path(__file__).resolve().parents[2] / "shared" / "data"):
-        if folder and (found := Path(folder) / "adult").is_dir():
-            return found
-    message = "The Adult table is not here: set SHOAL_DATA to the folder that holds adult/."
-    raise SystemExit(message)
-
-
-def _machine() -> str:
-    return f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}"
 
 
 if __name__ == "__main__":

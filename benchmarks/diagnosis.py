@@ -7,17 +7,15 @@ Kernels warm, the best of several runs; counting the table is apart where it say
 
 from __future__ import annotations
 
-import os
-import platform
 import sys
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+from setting import adult, machine
 
 import shoal
 from shoal import Diagnosis
@@ -35,36 +33,36 @@ VALUES = (2, 3, 5, 7, 9, 16, 16, 30, 40, 75, 100, 500)  # distinct values of the
 
 def main() -> None:
     """Print tables, ready for the documentation."""
-    adult = shoal.diagnose(_adult() / "adult.csv", COLUMNS)
-    told = f"{adult.records:,} records, {len(COLUMNS)} columns, {adult.combinations:,} combinations"
-    print(f"{datetime.now(UTC):%Y-%m-%d}, {_machine()}. Adult: {told}, {adult.number_of_sets()} sets.\n")
-    _largest_sets(adult)
-    _k_of_sets(adult)
-    seconds = _best(partial(adult.suppression_of_sets_by_k, 50))
-    print(f"\nQuestion 12, k = 1, ..., 50 for all {adult.number_of_sets()} sets: {seconds:.3f} s.\n")
+    diagnosed = shoal.diagnose(adult() / "adult.csv", COLUMNS)
+    told = f"{diagnosed.records:,} records, {len(COLUMNS)} columns, {diagnosed.combinations:,} combinations"
+    print(f"{datetime.now(UTC):%Y-%m-%d}, {machine()}. Adult: {told}, {diagnosed.number_of_sets()} sets.\n")
+    _largest_sets(diagnosed)
+    _k_of_sets(diagnosed)
+    seconds = _best(partial(diagnosed.suppression_of_sets_by_k, 50))
+    print(f"\nQuestion 12, k = 1, ..., 50 for all {diagnosed.number_of_sets()} sets: {seconds:.3f} s.\n")
     _million()
 
 
-def _largest_sets(adult: Diagnosis) -> None:
+def _largest_sets(diagnosed: Diagnosis) -> None:
     """Question 3 is the column of 0%, question 7 the others."""
     print("Questions 3 and 7, the largest sets for k: sets counted and milliseconds.\n")
     _head("k", [f"{share:.0%}" for share in SHARES])
     for k in KS:
         cells = []
         for share in SHARES:
-            found = adult.largest_sets(k, share)
-            seconds = _best(partial(adult.largest_sets, k, share))
+            found = diagnosed.largest_sets(k, share)
+            seconds = _best(partial(diagnosed.largest_sets, k, share))
             cells.append(f"{found.counts} ({seconds * 1000:.1f})")
         _row(k, cells)
 
 
-def _k_of_sets(adult: Diagnosis) -> None:
+def _k_of_sets(diagnosed: Diagnosis) -> None:
     print("\nQuestions 4 and 8, the k of every set: sets counted and milliseconds.\n")
     _head("", [f"{share:.0%}" for share in SHARES])
     cells = []
     for share in SHARES:
-        found = adult.anonymity_of_sets(share)
-        seconds = _best(partial(adult.anonymity_of_sets, share))
+        found = diagnosed.anonymity_of_sets(share)
+        seconds = _best(partial(diagnosed.anonymity_of_sets, share))
         cells.append(f"{found.counts} ({seconds * 1000:.1f})")
     _row("every set", cells)
 
@@ -108,18 +106,6 @@ def _best(work: Callable[[], object]) -> float:
         work()
         seconds.append(time.perf_counter() - start)
     return min(seconds)
-
-
-def _adult() -> Path:
-    beside = Path(__file__).resolve().parents[2] / "shared" / "data"
-    for folder in (os.environ.get("SHOAL_DATA"), beside):
-        if folder and (Path(folder) / "adult" / "adult.csv").exists():
-            return Path(folder) / "adult"
-    sys.exit("The Adult table is not here. Set SHOAL_DATA to the folder that holds adult/adult.csv.")
-
-
-def _machine() -> str:
-    return f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}"
 
 
 if __name__ == "__main__":

@@ -8,8 +8,6 @@ and counts with its mean, since machines are shared. The kernels are compiled be
 from __future__ import annotations
 
 import argparse
-import os
-import platform
 import resource
 import sys
 import tempfile
@@ -21,6 +19,8 @@ from importlib.resources import files
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
+
+from setting import machine
 
 RECORDS = (1_000_000, 10_000_000)
 CHUNK = 1_000_000  # rows made at once
@@ -35,7 +35,7 @@ def main() -> None:
     parser.add_argument("--memory-limit", help="for both sides' database, such as 1GB")
     given = parser.parse_args()
     limit = f" Memory limit of the database: {given.memory_limit}." if given.memory_limit else ""
-    print(f"{datetime.now(UTC):%Y-%m-%d}, {_machine()}. Seconds and gigabytes.{limit}\n")
+    print(f"{datetime.now(UTC):%Y-%m-%d}, {machine()}. Seconds and gigabytes.{limit}\n")
     titles = ("records", "combinations", *PHASES, "other", "without search", "baseline", "ratio")
     print("| " + " | ".join((*titles, "peak memory", "baseline's peak")) + " |")
     print("|" + "--:|" * (len(titles) + 2))
@@ -121,10 +121,6 @@ def _policy() -> dict[str, Any]:
 
 def _peak() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * KILOBYTE / 1e9
-
-
-def _machine() -> str:
-    return f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}"
 
 
 if __name__ == "__main__":

@@ -8,8 +8,6 @@ a run that was stopped goes on.
 from __future__ import annotations
 
 import argparse
-import os
-import platform
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -19,6 +17,8 @@ from math import exp, fsum, log
 from pathlib import Path
 from statistics import fmean
 from typing import Any
+
+from setting import adult, machine
 
 import shoal
 from shoal.comparison import Row
@@ -68,7 +68,7 @@ def main() -> None:
 
 
 def _compared(name: str, columns: Sequence[str], ks: Sequence[int], journals: Path) -> Rows:
-    root = _adult()
+    root = adult()
     written: dict[str, Any] = {column: {"role": "other"} for column in COLUMNS}
     for column in columns:
         del written[column]  # so that quasi-identifiers stand in the set's order
@@ -105,7 +105,7 @@ def _page(found: dict[str, Rows], plots: Path) -> Iterator[str]:
         "one of [`shoal compare`](compare.md); `datafly:ties=random` is the mean of 100 runs."
     )
     yield ""
-    yield f"{datetime.now(UTC):%Y-%m-%d}, {_machine()}."
+    yield f"{datetime.now(UTC):%Y-%m-%d}, {machine()}."
     yield ""
     yield "## What was published, measured here"
     yield ""
@@ -291,18 +291,6 @@ def _geometric(values: Iterable[float]) -> float:
     """Return the geometric mean of what is above 0; not a number where nothing is."""
     logs = [log(value) for value in values if value > 0]
     return exp(fsum(logs) / len(logs)) if logs else float("nan")
-
-
-def _adult() -> Path:
-    beside = Path(__file__).resolve().parents[2] / "shared" / "data"
-    for folder in (os.environ.get("SHOAL_DATA"), beside):
-        if folder and (Path(folder) / "adult" / "adult.csv").exists():
-            return Path(folder) / "adult"
-    sys.exit("The Adult table is not here. Set SHOAL_DATA to the folder that holds adult/adult.csv.")
-
-
-def _machine() -> str:
-    return f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}"
 
 
 if __name__ == "__main__":

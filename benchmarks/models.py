@@ -7,8 +7,6 @@ t = 0.2 on the same table, and pycanon more than 30 s for its nine measures.
 
 from __future__ import annotations
 
-import os
-import platform
 import sys
 import tempfile
 import time
@@ -17,6 +15,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
+
+from setting import adult, machine
 
 from shoal.engines import ENGINES
 from shoal.measure import measured
@@ -52,10 +52,10 @@ T = TypeVar("T")
 
 def main() -> None:
     """Print the tables, ready for the documentation."""
-    root = _adult()
+    root = adult()
     with tempfile.TemporaryDirectory() as folder:
         population = _twice(root / "adult.csv", Path(folder))
-        print(f"{datetime.now(UTC):%Y-%m-%d}, {_machine()}. 30,162 records.\n")
+        print(f"{datetime.now(UTC):%Y-%m-%d}, {machine()}. 30,162 records.\n")
         print("| model, beside k = 5 | seconds | nodes evaluated | suppressed | least loss | proven |")
         print("|---|--:|--:|--:|--:|---|")
         _print_row("none", _problem(root, [], population))
@@ -117,18 +117,6 @@ def _twice(table: Path, folder: Path) -> Path:
     population = folder / "population.csv"
     population.write_text("\n".join([header, *rows, *rows]) + "\n", encoding="utf-8")
     return population
-
-
-def _adult() -> Path:
-    beside = Path(__file__).resolve().parents[2] / "shared" / "data"
-    for folder in (os.environ.get("SHOAL_DATA"), beside):
-        if folder and (Path(folder) / "adult" / "adult.csv").exists():
-            return Path(folder) / "adult"
-    sys.exit("The Adult table is not here. Set SHOAL_DATA to the folder that holds adult/adult.csv.")
-
-
-def _machine() -> str:
-    return f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}"
 
 
 if __name__ == "__main__":

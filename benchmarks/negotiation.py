@@ -8,10 +8,7 @@ docs/negotiation-study.md is written anew.
 from __future__ import annotations
 
 import argparse
-import os
-import platform
 import random
-import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -21,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from setting import adult, machine
 
 import shoal
 from shoal.engines import ENGINES
@@ -84,7 +82,7 @@ def _page() -> Iterator[str]:
         "says what is measured here."
     )
     yield ""
-    yield f"{datetime.now(UTC):%Y-%m-%d}, {_machine()}."
+    yield f"{datetime.now(UTC):%Y-%m-%d}, {machine()}."
     yield ""
     yield "## Tabulating"
     yield ""
@@ -165,7 +163,7 @@ def _made(lattice: Lattice) -> tuple[float, Profile]:
     """Tabulate several times; return the least seconds and the profile."""
     policy = Policy.load(_policy(lattice))
     engine = ENGINES.create("duckdb")
-    table = engine.open(_adult() / "adult.csv")
+    table = engine.open(adult() / "adult.csv")
     problem = whole(policy, *counted(table, policy, engine, sensitive=policy.roles.sensitive))
     wish = wish_of(policy, problem)
     tabulated(problem, wish)  # compiles and warms
@@ -214,7 +212,7 @@ def _answers(profile: Profile, most: int) -> tuple[int, list[float]]:
 
 
 def _policy(lattice: Lattice) -> dict[str, Any]:
-    root = _adult()
+    root = adult()
     written: dict[str, Any] = {name: {"role": "other"} for name in (*NINE, SENSITIVE)}
     for name in lattice.columns:
         del written[name]  # so that quasi-identifiers stand in the lattice's order
@@ -223,18 +221,6 @@ def _policy(lattice: Lattice) -> dict[str, Any]:
     if lattice.sensitive:
         written[SENSITIVE] = {"role": "sensitive"}
     return {"columns": written, "models": [{"k-anonymity": {"k": 5}}]}
-
-
-def _adult() -> Path:
-    beside = Path(__file__).resolve().parents[2] / "shared" / "data"
-    for folder in (os.environ.get("SHOAL_DATA"), beside):
-        if folder and (Path(folder) / "adult" / "adult.csv").exists():
-            return Path(folder) / "adult"
-    sys.exit("The Adult table is not here. Set SHOAL_DATA to the folder that holds adult/adult.csv.")
-
-
-def _machine() -> str:
-    return f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}"
 
 
 if __name__ == "__main__":

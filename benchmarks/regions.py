@@ -10,8 +10,6 @@ local recoding reaches a coverage loss of 0.084 in 1.2 s. The page docs/regions.
 from __future__ import annotations
 
 import argparse
-import os
-import platform
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -23,6 +21,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
+from setting import adult, machine
 
 import shoal
 from shoal.core.evaluate import Evaluation, Problem
@@ -76,7 +75,7 @@ def _page(rows: int, plots: Path) -> Iterator[str]:
         "the [coverage](metrics/coverage.md) loss (NCP), *class* the average class in records."
     )
     yield ""
-    yield f"{datetime.now(UTC):%Y-%m-%d}, {_machine()}."
+    yield f"{datetime.now(UTC):%Y-%m-%d}, {machine()}."
     yield ""
     yield "## mondrian"
     yield ""
@@ -211,7 +210,7 @@ def _best(problem: Problem, name: str, options: dict[str, Any]) -> tuple[float, 
 
 
 def _problem(quasi: Sequence[str], share: float, metric: str) -> Problem:
-    root = _adult()
+    root = adult()
     columns: dict[str, Any] = {name: {"role": "other"} for name in EVERY}
     for name in quasi:
         del columns[name]
@@ -228,18 +227,6 @@ def _problem(quasi: Sequence[str], share: float, metric: str) -> Problem:
     engine = ENGINES.create("duckdb")
     counts, domains = counted(engine.open(root / "adult.csv"), policy, engine)
     return problem_of(policy, counts, domains)
-
-
-def _adult() -> Path:
-    for folder in (os.environ.get("SHOAL_DATA"), Path(__file__).resolve().parents[2] / "shared" / "data"):
-        if folder and (found := Path(folder) / "adult").is_dir():
-            return found
-    message = "The Adult table is not here: set SHOAL_DATA to the folder that holds adult/."
-    raise SystemExit(message)
-
-
-def _machine() -> str:
-    return f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}"
 
 
 if __name__ == "__main__":

@@ -6,13 +6,13 @@ The peer figures are those published for ARX's Flash on the same table, hierarch
 
 from __future__ import annotations
 
-import os
-import platform
 import sys
 import time
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+
+from setting import adult, machine
 
 from shoal.algorithms import ALGORITHMS
 from shoal.engines import ENGINES
@@ -32,10 +32,10 @@ RUNS = 3
 
 def main() -> None:
     """Print one table, ready for the documentation."""
-    root = _adult()
+    root = adult()
     engine = ENGINES.create("duckdb")
     counted = engine.count(engine.open(root / "adult.csv"), COLUMNS)
-    print(f"{datetime.now(UTC):%Y-%m-%d}, {_machine()}. 30,162 records, {len(counted[0]):,} combinations.\n")
+    print(f"{datetime.now(UTC):%Y-%m-%d}, {machine()}. 30,162 records, {len(counted[0]):,} combinations.\n")
     print("| k | limit | algorithm | seconds | nodes evaluated | rows scanned | node score | least loss |")
     print("|--:|--:|---|--:|--:|--:|--:|--:|")
     for k in KS:
@@ -68,18 +68,6 @@ def _policy(root: Path, k: int, limit: str) -> Policy:
             "suppression_limit": limit,
         }
     )
-
-
-def _adult() -> Path:
-    beside = Path(__file__).resolve().parents[2] / "shared" / "data"
-    for folder in (os.environ.get("SHOAL_DATA"), beside):
-        if folder and (Path(folder) / "adult" / "adult.csv").exists():
-            return Path(folder) / "adult"
-    sys.exit("The Adult table is not here. Set SHOAL_DATA to the folder that holds adult/adult.csv.")
-
-
-def _machine() -> str:
-    return f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}"
 
 
 if __name__ == "__main__":

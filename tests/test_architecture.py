@@ -16,9 +16,9 @@ ROOT = Path(shoal.__file__).parent
 CORE_ORDER = (
     "arrays", "schema", "counts", "hierarchy", "builder", "calendar", "listed", "numbers", "builders",
     "groups", "regions", "lattice", "tags", "recoding", "classes", "books", "hubs", "batch", "cells",
-    "tabulate", "subsets", "partition_kernels", "partition", "ranges", "contracts", "evaluate", "matching",
-    "lowering", "combinations", "blanking", "finer", "cuts", "specialization",
-    "cut_kernels", "cut_search",
+    "tabulate", "subsets", "partition_kernels", "partition", "ranges", "contracts", "evaluate", "cuts",
+    "matching", "lowering", "combinations", "blanking", "finer", "specialization", "cut_kernels",
+    "cut_search",
 )  # fmt: skip
 PLUGINS = ("models", "metrics", "algorithms", "engines")
 INTERFACES = ("cli", "commands", "display", "web")

@@ -5,12 +5,8 @@ from __future__ import annotations
 import csv
 import json
 import math
-import os
-import pty
 import random
-import subprocess
 import sys
-import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -29,6 +25,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from problems import METRIC_NAMES, Case, cases
+from terminal import in_a_terminal
 from typer.testing import CliRunner
 
 import shoal
@@ -596,35 +593,6 @@ def test_a_talk_needs_the_search_that_it_is_about() -> None:
         Holder(people(), Policy.load(policy(algorithm="ola")))
     with pytest.raises(CannotHonour, match="k-anonymity is the only model"):
         Holder(people(), Policy.load(policy(models=[{"k-anonymity": {"k": 2, "unit": "row"}}])))
-
-
-def in_a_terminal(command: list[str], lines: list[bytes]) -> tuple[int, str]:
-    main, other = pty.openpty()
-    process = subprocess.Popen(command, stdin=other, stdout=other, stderr=other)
-    os.close(other)
-    said: list[bytes] = []
-    asked = threading.Semaphore(0)
-
-    def listen() -> None:
-        told = 0
-        while True:
-            try:
-                said.append(os.read(main, 65536))
-            except OSError:  # the other side is gone
-                return
-            now = b"".join(said).count(b"shoal> ")
-            asked.release(now - told) if now > told else None
-            told = now
-
-    listener = threading.Thread(target=listen)
-    listener.start()
-    for line in lines:
-        assert asked.acquire(timeout=60)
-        os.write(main, line)
-    code = process.wait(60)
-    listener.join(60)
-    os.close(main)
-    return code, b"".join(said).decode()
 
 
 @pytest.mark.parametrize(("end", "code"), [(b"accept\n", 0), (b"quit\n", 1), (b"\x04", 1)])

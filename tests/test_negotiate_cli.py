@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import csv
 import json
-import os
-import pty
 import random
 import shlex
-import signal
-import subprocess
 import sys
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +18,7 @@ import pandas as pd
 import pytest
 import yaml
 from adult import needs_adult
+from terminal import CTRL_C, CTRL_D, in_a_terminal
 from typer.testing import CliRunner
 
 import shoal
@@ -818,55 +814,10 @@ def test_a_suggestion_whose_loss_is_unknown_is_taken_by_height(
     assert "Now prefers height" in talk.said[-1]
 
 
-CTRL_C, CTRL_D = b"\x03", b"\x04"
-
-
-def interrupt(process: subprocess.Popen[bytes]) -> None:
-    """Press Ctrl-C, and again: one that comes before the line is being read waits for a key."""
-    for _ in range(30):
-        process.send_signal(signal.SIGINT)
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(1)
-            return
-
-
-def talk_in_a_terminal(lines: list[bytes], profile: Path) -> tuple[int, str]:
-    main, other = pty.openpty()
-    process = subprocess.Popen(
-        [str(SHOAL), "negotiate", str(profile)], stdin=other, stdout=other, stderr=other
-    )
-    os.close(other)
-    said: list[bytes] = []
-    asked = threading.Semaphore(0)
-
-    def listen() -> None:
-        told = 0
-        while True:
-            try:
-                said.append(os.read(main, 65536))
-            except OSError:  # the other side is gone
-                return
-            now = b"".join(said).count(b"shoal> ")
-            asked.release(now - told) if now > told else None
-            told = now
-
-    listener = threading.Thread(target=listen)
-    listener.start()
-    for line in lines:
-        assert asked.acquire(timeout=60)
-        if line == CTRL_C:
-            interrupt(process)
-        else:
-            os.write(main, line)
-    code = process.wait(60)
-    listener.join(60)
-    os.close(main)
-    return code, b"".join(said).decode()
-
-
 @pytest.mark.parametrize(("end", "code"), [(b"quit\n", 0), (CTRL_D, 0), (CTRL_C, 130)])
 def test_a_terminal_opens_the_prompt_and_leaves_it_politely(made: Desk, end: bytes, code: int) -> None:
-    left, said = talk_in_a_terminal([b"k 4\n", b"limit 10%\n", b"ages 2\n", end], made.profile)
+    lines = [b"k 4\n", b"limit 10%\n", b"ages 2\n", end]
+    left, said = in_a_terminal([str(SHOAL), "negotiate", str(made.profile)], lines)
     assert left == code
     assert "-> " in said
     assert "Did you mean 'age'?" in said

@@ -6,7 +6,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from shoal.anonymize import Release, anonymize
+    from shoal.anonymize import anonymize
     from shoal.apply import apply
     from shoal.compare import compare
     from shoal.comparison import Comparison
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from shoal.policy import Policy
     from shoal.profile import Profile, profile
     from shoal.recipe import Recipe
+    from shoal.release import Release
     from shoal.study import Study, study
     from shoal.verify import Verification, verify
 
@@ -49,7 +50,7 @@ _HOMES = {
     "Policy": "policy",
     "Profile": "profile",
     "Recipe": "recipe",
-    "Release": "anonymize",
+    "Release": "release",
     "Study": "study",
     "Verification": "verify",
     "anonymize": "anonymize",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +17,11 @@ from shoal.core.classes import UNIT, Classes
 from shoal.core.contracts import Engine, Guarantee
 from shoal.core.counts import Domain
 from shoal.core.evaluate import Evaluation, Evaluator, Problem, Progress
-from shoal.core.groups import Shown, group_column
+from shoal.core.groups import Shown
 from shoal.core.hierarchy import Hierarchy
 from shoal.core.matching import Saved, matched
 from shoal.core.recoding import Recoding
-from shoal.core.warm import to_compile, to_cut, to_partition
+from shoal.core.warm import to_compile
 from shoal.engines import ENGINES
 from shoal.errors import (
     InternalError,
@@ -29,111 +29,16 @@ from shoal.errors import (
     UsageError,
 )
 from shoal.offer import Chosen, adopted
-from shoal.outliers import Outliers, argus, broken, outliers_at
+from shoal.outliers import argus, broken, outliers_at
 from shoal.policy import Policy, named
 from shoal.problem import check_label, counted, problem_of
 from shoal.publish import CODEBOOK, SENSITIVE, Draft, draft
 from shoal.recipe import audit_of, recipe_of
+from shoal.release import Release
 from shoal.search import search
 from shoal.sensitive import reference_of
 from shoal.sensitive_table import path_beside, sensitive_table, separated
 from shoal.verify import Verification, judge
-
-
-@dataclass(frozen=True)
-class Release:
-    """A de-identified table, what was proven of it and what it cost."""
-
-    policy: Policy
-    evaluation: Evaluation
-    algorithm: str
-    hierarchies: tuple[Hierarchy, ...]
-    labels: Mapping[str, tuple[str, ...]]  # those that occur in the release
-    as_is: tuple[str, ...]  # the quasi-identifiers whose values stay as they are
-    lattice_size: int
-    records: int
-    suppressed: int  # dropped or masked
-    masked: int
-    verification: Verification
-    seconds: Mapping[str, float]
-    table: Any = field(default=None, repr=False)  # None where it was written to a file
-    output: Path | None = None
-    recipe: Path | None = None
-    codebook: Path | None = None
-    sensitive_table: Any = field(default=None, repr=False)  # where the sensitive column is apart; or its file
-    outliers: Outliers | None = None  # what was rare before cells were blanked, where a search looks for it
-
-    @property
-    def levels(self) -> dict[str, int] | None:
-        """The level of each quasi-identifier; None where they have no uniform one."""
-        return None if self.evaluation.recoding else self.start
-
-    @property
-    def start(self) -> dict[str, int] | None:
-        """The node that the recoding is, or began with; None where it began with none."""
-        node = self.evaluation.node
-        return dict(zip(self.policy.roles.quasi_identifiers, node, strict=True)) if node else None
-
-    @property
-    def cells(self) -> int:
-        """The cells of kept records that are blanked."""
-        return self.evaluation.recoding.cells if self.evaluation.recoding else 0
-
-    @property
-    def apart(self) -> str | None:
-        """The sensitive column that is released in a table of its own, if one is."""
-        return self.evaluation.recoding.apart if self.evaluation.recoding else None
-
-    @property
-    def group_column(self) -> str | None:
-        """The column that tells which group of the second table holds a record's sensitive value."""
-        return group_column(self.apart) if self.apart else None
-
-    @property
-    def loss(self) -> float:
-        """The information loss, by the policy's metric."""
-        return self.evaluation.loss
-
-    def examples(self) -> dict[str, str]:
-        """Show a few of each column's labels as they are released; a column at level 0 stays as is."""
-        shown = {}
-        for name, labels in self.labels.items():
-            more = ", ..." if len(labels) > 3 else ""
-            shown[name] = "as is" if name in self.as_is else ", ".join(labels[:3]) + more
-        return shown
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the result as plain values."""
-        work = self.evaluation.work
-        metric = self.policy.metric
-        return {
-            "levels": self.levels,
-            "start": self.start,
-            "loss": self.loss,
-            "metric": metric if isinstance(metric, str) else next(iter(metric)),
-            "algorithm": self.algorithm,
-            "proven": str(self.evaluation.proven),
-            "lower_bound": self.evaluation.lower_bound,
-            "records": self.records,
-            "suppressed": self.suppressed,
-            "masked": self.masked,
-            "cells": self.cells,
-            "outliers": self.outliers.to_dict() if self.outliers else None,
-            "classes": self.verification.classes,
-            "smallest_class": self.verification.smallest_class,
-            "lattice_size": self.lattice_size,
-            "nodes_evaluated": work.nodes_evaluated,
-            "candidates": len(self.evaluation.candidates) or None,
-            "rows_scanned": work.rows_scanned,
-            "node_score": work.node_score,
-            "seconds": dict(self.seconds),
-            "verified": self.verification.verified,
-            "unchecked": list(self.verification.unchecked),
-            "output": str(self.output) if self.output else None,
-            "recipe": str(self.recipe) if self.recipe else None,
-            "codebook": str(self.codebook) if self.codebook else None,
-            "sensitive_table": str(self.sensitive_table) if isinstance(self.sensitive_table, Path) else None,
-        }
 
 
 def anonymize(
@@ -290,16 +195,15 @@ class _Run:
         }
         sizes = classes.sizes[~gone]
         kept = len(sizes), int(sizes.min())
-        maskable = policy.suppressed == "mask" and _crowd(problem, classes, gone)
-        maskable = maskable and not (_empty(recoding, classes, domains) & ~gone).any()
-        return _Found(table, domains, problem, name, evaluation, recoding, labels, kept, maskable)
+        masks = policy.suppressed == "mask" and _crowd(problem, classes, gone)
+        masks = masks and not (_empty(recoding, classes, domains) & ~gone).any()
+        return _Found(table, domains, problem, name, evaluation, recoding, labels, kept, masks)
 
     def warm(self, problem: Problem) -> None:
         """Compile the kernels that will be needed, where this has not been done on this machine."""
-        name, _ = named(self.policy.algorithm)
-        waiting = to_compile(words=len(problem.counts.keys), everything=name == "exhaustive")
-        waiting += to_partition() if name == "mondrian" else []
-        waiting += to_cut() if name in ("greedy-cuts", "k-optimize") else []
+        waiting = to_compile(len(problem.counts.keys))
+        if self.wish.regions is None and self.policy.search_algorithm is not None:
+            waiting += self.policy.search_algorithm.to_compile()
         if waiting:
             with self.phase("compile"):
                 for compile_one in waiting:
@@ -314,16 +218,12 @@ class _Run:
         roles = self.policy.roles
         keep = self.kept(found)
         quasi = [shown for name in roles.quasi_identifiers for shown in self.policy.released(name)]
-        blank = [*quasi, *roles.sensitive] if self.masks(found) else None
+        blank = [*quasi, *roles.sensitive] if found.masks else None
         return self.engine.recode(found.table, found.recoding, found.domains, keep=keep, blank=blank)
 
     def second(self, found: _Found) -> Any:
         """Make the table of a sensitive column that is released apart, if one is."""
         return sensitive_table(self.engine, found.recoding, found.domains) if found.recoding.apart else None
-
-    def masks(self, found: _Found) -> bool:
-        """Masked records are kept only where they can be a class of their own."""
-        return found.maskable
 
     def check(self, found: _Found, released: Any, second: Any) -> Verification:
         """Count what was released; what was promised and does not hold is our own defect."""
@@ -332,7 +232,7 @@ class _Run:
             verification = judge(released, self.policy, self.engine, told, second)
             faults = self.faults(found, verification, released)
         expected = found.problem.records
-        if not self.masks(found):
+        if not found.masks:
             expected -= found.evaluation.suppressed
         wrong = verification.records != expected
         if verification.unchecked:  # what the release does not show holds for the classes judged, or merged
@@ -368,7 +268,7 @@ class _Run:
             lattice_size=found.problem.lattice.size,
             records=found.problem.records,
             suppressed=found.evaluation.suppressed,
-            masked=found.evaluation.suppressed if self.masks(found) else 0,
+            masked=found.evaluation.suppressed if found.masks else 0,
             verification=verification,
             seconds=dict(self.seconds),
             outliers=looked,
@@ -388,7 +288,7 @@ class _Found:
     recoding: Recoding
     labels: Mapping[str, tuple[str, ...]]
     kept: tuple[int, int]  # classes that remain, and the smallest of them
-    maskable: bool  # to be masked; the suppressed are enough for a class, in persons too, and join no other
+    masks: bool  # the suppressed are kept masked: enough for a class, in persons too, that join no other
 
 
 def _labels(hierarchy: Hierarchy, recoding: Recoding, column: int, codes: IntArray) -> tuple[str, ...]:

@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from shoal.anonymize import Release, Wish, released
+from shoal.anonymize import Wish, released
 from shoal.core.contracts import Engine
 from shoal.core.evaluate import Progress
 from shoal.engines import ENGINES
 from shoal.recipe import Recipe
+from shoal.release import Release
 
 
 def apply(

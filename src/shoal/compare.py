@@ -214,7 +214,10 @@ class _Run:
     def warm(self) -> None:
         """Compile what is not compiled, then let every search run once on little: no row pays for that."""
         problem = self.posed[0][0][1]
-        waiting = to_compile(words=len(problem.counts.keys), everything=True)
+        waiting = to_compile(len(problem.counts.keys))
+        asked_for = [policy.search_algorithm for group in self.posed for policy, _ in group]
+        for algorithm in {type(one): one for one in asked_for if one is not None}.values():
+            waiting += algorithm.to_compile()
         for number, compile_one in enumerate(waiting):
             self.tell("compile", number, len(waiting))
             compile_one()

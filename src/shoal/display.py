@@ -24,7 +24,8 @@ def show_release(release: Any) -> None:
     for name, column in release.policy.columns.items():
         if name in examples:
             hierarchy = next(h for h in release.hierarchies if h.name == name)
-            level = "" if release.apart or name in release.as_is else "by class"
+            level = "cut" if release.cut else "by class"
+            level = "" if release.apart or name in release.as_is else level
             if levels:
                 level = f"{levels[name]} of {hierarchy.height}"
             table.add_row(escaped(name), column.role.value, level, escaped(examples[name]))

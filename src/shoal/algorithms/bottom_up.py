@@ -12,27 +12,19 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.core.contracts import Algorithm, Guarantee
+from shoal.algorithms.label_cuts import LabelCuts
+from shoal.core.contracts import Guarantee
 from shoal.core.cuts import by_levels
 from shoal.core.evaluate import Evaluation, Evaluator, Problem
-from shoal.core.specialization import Cut, Tree, bottom, refusal
+from shoal.core.specialization import Cut, Tree, bottom
 from shoal.errors import Infeasible
 
 
 @dataclass(frozen=True)
-class BottomUp(Algorithm):
+class BottomUp(LabelCuts):
     """Generalize until every model holds, by information lost per anonymity gained."""
 
     guarantee: ClassVar[Guarantee] = Guarantee.ACCEPTABLE
-
-    @property
-    def needs_label(self) -> bool:
-        """Losses are about the label."""
-        return True
-
-    def refuses(self, problem: Problem) -> str | None:
-        """Refuse what cuts cannot honour."""
-        return refusal(problem)
 
     def search(self, problem: Problem, evaluate: Evaluator) -> Evaluation:
         """Go up step by step."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
 from shoal.core.contracts import Guarantee, NodeSearch
 from shoal.core.evaluate import Evaluation, Evaluator, Problem
+from shoal.core.warm import to_count_everywhere
 from shoal.errors import Infeasible
 
 
@@ -15,6 +17,10 @@ class Exhaustive(NodeSearch):
     """Count all nodes, walked so that neighbours share their roll-ups; a large lattice is never held."""
 
     guarantee: ClassVar[Guarantee] = Guarantee.LEAST_LOSS
+
+    def to_compile(self) -> list[Callable[[], object]]:
+        """Every node is counted in one kernel, where keys fit one word."""
+        return to_count_everywhere()
 
     def search(self, problem: Problem, evaluate: Evaluator) -> Evaluation:
         """Return the best of all nodes."""

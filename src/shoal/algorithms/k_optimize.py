@@ -11,37 +11,22 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from shoal.core.contracts import Algorithm, Guarantee
-from shoal.core.cut_search import Greedy, Tree, ground_of, refusal
+from shoal.algorithms.order_cuts import OrderCuts
+from shoal.core.contracts import Guarantee
+from shoal.core.cut_search import Greedy, Tree
 from shoal.core.evaluate import Evaluation, Evaluator, Problem
-from shoal.errors import Infeasible, OutOfTime, PolicyError
+from shoal.errors import OutOfTime
 
 
 @dataclass(frozen=True)
-class KOptimize(Algorithm):
+class KOptimize(OrderCuts):
     """Enumerate sets of cuts, bounded and pruned, from the best that a greedy search finds."""
-
-    starts: int = 20
-    seed: int = 0
 
     guarantee: ClassVar[Guarantee] = Guarantee.LEAST_LOSS
 
-    def __post_init__(self) -> None:
-        """Refuse what cannot be."""
-        if min(self.starts, self.seed) < 0:
-            message = f"starts and seed must be at least 0, got {min(self.starts, self.seed)}."
-            raise PolicyError(message)
-
-    def refuses(self, problem: Problem) -> str | None:
-        """Refuse what is said of levels, of a population, or not of the records of a class."""
-        return refusal(problem)
-
     def search(self, problem: Problem, evaluate: Evaluator) -> Evaluation:
         """Close the tree, or go as far as there is time."""
-        if problem.records < problem.least_size:
-            message = "The table as one class is not acceptable."
-            raise Infeasible(message)
-        ground = ground_of(problem)
+        ground = self.ground(problem)
         greedy = Greedy(ground, evaluate.check_time)
         tree = Tree(ground, greedy.best)
         with suppress(OutOfTime):

@@ -7,6 +7,7 @@ regions are acceptable, and that none of them can be cut further.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -16,11 +17,13 @@ from shoal.core.arrays import BoolArray
 from shoal.core.classes import Classes
 from shoal.core.contracts import Algorithm, Guarantee, Model
 from shoal.core.counts import Counts
+from shoal.core.cuts import arrangements
 from shoal.core.evaluate import Evaluation, Evaluator, Problem
 from shoal.core.partition import Axis, Parts, partition
-from shoal.core.ranges import Arrangement, arranged
+from shoal.core.ranges import Arrangement
 from shoal.core.recoding import Recoding
 from shoal.core.regions import regions_of
+from shoal.core.warm import to_partition
 from shoal.errors import Infeasible
 
 
@@ -54,14 +57,17 @@ class Mondrian(Algorithm):
             )
         return None
 
+    def to_compile(self) -> list[Callable[[], object]]:
+        """Regions are cut in kernels of their own."""
+        return to_partition()
+
     def search(self, problem: Problem, evaluate: Evaluator) -> Evaluation:
         """Cut, then judge what came out like any other recoding."""
         whole = {place: np.zeros(len(counts), np.int64) for place, counts in enumerate(problem.value_counts)}
         if problem.violations(Classes(problem.counts.roll_up(whole), problem.about)).any():
             message = "The table as one region is not acceptable."
             raise Infeasible(message)
-        pairs = zip(problem.hierarchies, problem.value_counts, strict=True)
-        columns = [arranged(hierarchy, counts) for hierarchy, counts in pairs]
+        columns = arrangements(problem)
 
         def accepts(counts: Counts) -> BoolArray:
             return ~problem.violations(Classes(counts, problem.about))

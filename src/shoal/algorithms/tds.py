@@ -12,27 +12,19 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.core.contracts import Algorithm, Guarantee
+from shoal.algorithms.label_cuts import LabelCuts
+from shoal.core.contracts import Guarantee
 from shoal.core.cuts import by_levels
 from shoal.core.evaluate import Evaluation, Evaluator, Problem
-from shoal.core.specialization import Cut, Tree, refusal, top
+from shoal.core.specialization import Cut, Tree, top
 from shoal.errors import Infeasible, OutOfTime
 
 
 @dataclass(frozen=True)
-class Tds(Algorithm):
+class Tds(LabelCuts):
     """Specialize as long as every model allows, by information gained per anonymity lost."""
 
     guarantee: ClassVar[Guarantee] = Guarantee.ACCEPTABLE
-
-    @property
-    def needs_label(self) -> bool:
-        """Gains are about the label."""
-        return True
-
-    def refuses(self, problem: Problem) -> str | None:
-        """Refuse what cuts cannot honour."""
-        return refusal(problem)
 
     def search(self, problem: Problem, evaluate: Evaluator) -> Evaluation:
         """Go down step by step; when the time is up, the cut reached will do."""

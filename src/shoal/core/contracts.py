@@ -7,7 +7,7 @@ Every promise is held by a test in `tests/contracts`.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -179,6 +179,10 @@ class Algorithm(ABC):
     def refuses(self, problem: Problem) -> str | None:
         """Say why this problem cannot be honoured, or None; one who prunes needs a monotone problem."""
         return None
+
+    def to_compile(self) -> list[Callable[[], object]]:
+        """Return what compiles the kernels of this search alone that are not compiled on this machine."""
+        return []
 
     def own_limit(self, models: Sequence[Model]) -> int | None:
         """Return the limit that this search brings along where the policy names none."""

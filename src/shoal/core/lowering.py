@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from shoal.core import groups
 from shoal.core.arrays import BoolArray, FloatArray, IntArray
 from shoal.core.classes import Classes
 from shoal.core.counts import Counts, Entries, Field, layout
@@ -99,11 +100,11 @@ def _column(hierarchy: Hierarchy, number: int, low: int, weight: float) -> _Colu
     above = np.zeros((levels, most), np.int64)
     shares = np.zeros((levels, most))
     for level, leaves in enumerate(hierarchy.leaves):
-        shares[level, : len(leaves)] = (leaves - 1) / max(1, hierarchy.size - 1)
+        shares[level, : len(leaves)] = groups.shares(leaves, hierarchy.size)
     for level, step in enumerate(hierarchy.steps):
         above[level, : len(step)] = step
-    groups = np.stack([hierarchy.groups(level) for level in range(levels)])
-    return _Column(number, low, weight, groups, above, shares)
+    members = np.stack([hierarchy.groups(level) for level in range(levels)])
+    return _Column(number, low, weight, members, above, shares)
 
 
 def _at(problem: Problem, node: Node) -> IntArray:

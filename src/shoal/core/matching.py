@@ -13,9 +13,10 @@ import numpy as np
 
 from shoal.core.arrays import BoolArray, IntArray
 from shoal.core.contracts import Guarantee
+from shoal.core.cuts import arrangements
 from shoal.core.evaluate import Evaluation, Evaluator, Problem
 from shoal.core.groups import Cover, Groups, Labels, with_blank
-from shoal.core.ranges import Arrangement, arranged
+from shoal.core.ranges import Arrangement
 from shoal.core.recoding import Recoding
 from shoal.core.regions import regions_of
 from shoal.errors import Infeasible
@@ -51,8 +52,7 @@ def saved(recoding: Recoding) -> Saved:
 def matched(evaluate: Evaluator, before: Saved) -> Evaluation:
     """Recode a problem's combinations as they were before; raise Infeasible where too many fall short."""
     problem = evaluate.problem
-    pairs = zip(problem.hierarchies, problem.value_counts, strict=True)
-    columns = [_Covered.of(arranged(h, counts), before.covers[h.name]) for h, counts in pairs]
+    columns = [_Covered.of(one, before.covers[one.hierarchy.name]) for one in arrangements(problem)]
     about = [column.groups(before.labels[column.name], before.covers[column.name]) for column in columns]
     if before.classes is None:
         codes = [column.of_each()[problem.counts.codes(place)] for place, column in enumerate(columns)]

@@ -14,18 +14,23 @@ from shoal.core.cut_search import Greedy, Ground, Tree
 from shoal.core.partition import Axis, partition
 
 
-def to_compile(*, words: int, everything: bool) -> list[Callable[[], object]]:
+def to_compile(words: int) -> list[Callable[[], object]]:
     """Return what compiles the kernels that keys of so many words need and numba's cache does not hold."""
-    from shoal.core import kernels, walks
+    from shoal.core import kernels
 
     needed: list[tuple[Any, Callable[[], object]]] = [(kernels.roll_up_word, _roll_up_word)]
     if words > 1:
         needed.append((kernels.roll_up_words, _roll_up_words))
     else:
         needed.append((kernels.class_sizes, _class_sizes))
-    if words == 1 and everything:
-        needed.append((walks.count_nodes, _count_nodes))
     return [compile_one for kernel, compile_one in needed if not _compiled(kernel)]
+
+
+def to_count_everywhere() -> list[Callable[[], object]]:
+    """Return what compiles the kernel that counts every node, where numba's cache does not hold it."""
+    from shoal.core import walks
+
+    return [] if _compiled(walks.count_nodes) else [_count_nodes]
 
 
 def to_tabulate() -> list[Callable[[], object]]:

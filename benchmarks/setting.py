@@ -1,0 +1,22 @@
+"""Where the benchmarks run: the Adult table and the machine, as every page names it."""
+
+from __future__ import annotations
+
+import os
+import platform
+from pathlib import Path
+
+
+def adult() -> Path:
+    """Return the folder of the Adult table, or end with what is missing."""
+    beside = Path(__file__).resolve().parents[2] / "shared" / "data"
+    for folder in (os.environ.get("SHOAL_DATA"), beside):
+        if folder and (Path(folder) / "adult" / "adult.csv").exists():
+            return Path(folder) / "adult"
+    message = "The Adult table is not here. Set SHOAL_DATA to the folder that holds adult/adult.csv."
+    raise SystemExit(message)
+
+
+def machine() -> str:
+    """Name the machine as far as it matters to a figure."""
+    return f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}"

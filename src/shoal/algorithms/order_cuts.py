@@ -1,0 +1,41 @@
+"""What the searches over cuts by order have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from shoal.core.contracts import Algorithm
+from shoal.core.cut_search import Ground, ground_of, refusal
+from shoal.core.evaluate import Problem
+from shoal.core.warm import to_cut
+from shoal.errors import Infeasible, PolicyError
+
+
+@dataclass(frozen=True)
+class OrderCuts(Algorithm):
+    """A search that begins with a greedy one from some random starts."""
+
+    starts: int = 20
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be."""
+        if min(self.starts, self.seed) < 0:
+            message = f"starts and seed must be at least 0, got {min(self.starts, self.seed)}."
+            raise PolicyError(message)
+
+    def refuses(self, problem: Problem) -> str | None:
+        """Refuse what is said of levels, of a population, or not of the records of a class."""
+        return refusal(problem)
+
+    def to_compile(self) -> list[Callable[[], object]]:
+        """Cuts are weighed in kernels of their own."""
+        return to_cut()
+
+    def ground(self, problem: Problem) -> Ground:
+        """Lay out the cuts; without any of them the table is one class, which must do."""
+        if problem.records < problem.least_size:
+            message = "The table as one class is not acceptable."
+            raise Infeasible(message)
+        return ground_of(problem)

@@ -1,0 +1,116 @@
+"""Release: a de-identified table, what was proven of it and what it cost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from shoal.core.evaluate import Evaluation
+from shoal.core.groups import group_column
+from shoal.core.hierarchy import Hierarchy
+from shoal.outliers import Outliers
+from shoal.policy import Policy
+from shoal.verify import Verification
+
+
+@dataclass(frozen=True)
+class Release:
+    """A de-identified table, what was proven of it and what it cost."""
+
+    policy: Policy
+    evaluation: Evaluation
+    algorithm: str
+    hierarchies: tuple[Hierarchy, ...]
+    labels: Mapping[str, tuple[str, ...]]  # those that occur in the release
+    as_is: tuple[str, ...]  # the quasi-identifiers whose values stay as they are
+    lattice_size: int
+    records: int
+    suppressed: int  # dropped or masked
+    masked: int
+    verification: Verification
+    seconds: Mapping[str, float]
+    table: Any = field(default=None, repr=False)  # None where it was written to a file
+    output: Path | None = None
+    recipe: Path | None = None
+    codebook: Path | None = None
+    sensitive_table: Any = field(default=None, repr=False)  # where the sensitive column is apart; or its file
+    outliers: Outliers | None = None  # what was rare before cells were blanked, where a search looks for it
+
+    @property
+    def levels(self) -> dict[str, int] | None:
+        """The level of each quasi-identifier; None where they have no uniform one."""
+        return None if self.evaluation.recoding else self.start
+
+    @property
+    def start(self) -> dict[str, int] | None:
+        """The node that the recoding is, or began with; None where it began with none."""
+        node = self.evaluation.node
+        return dict(zip(self.policy.roles.quasi_identifiers, node, strict=True)) if node else None
+
+    @property
+    def cells(self) -> int:
+        """The cells of kept records that are blanked."""
+        return self.evaluation.recoding.cells if self.evaluation.recoding else 0
+
+    @property
+    def apart(self) -> str | None:
+        """The sensitive column that is released in a table of its own, if one is."""
+        return self.evaluation.recoding.apart if self.evaluation.recoding else None
+
+    @property
+    def group_column(self) -> str | None:
+        """The column that tells which group of the second table holds a record's sensitive value."""
+        return group_column(self.apart) if self.apart else None
+
+    @property
+    def cut(self) -> bool:
+        """Whether columns are cut, alike in every class."""
+        return bool(self.evaluation.recoding and self.evaluation.recoding.uniform)
+
+    @property
+    def loss(self) -> float:
+        """The information loss, by the policy's metric."""
+        return self.evaluation.loss
+
+    def examples(self) -> dict[str, str]:
+        """Show a few of each column's labels as they are released; a column at level 0 stays as is."""
+        shown = {}
+        for name, labels in self.labels.items():
+            more = ", ..." if len(labels) > 3 else ""
+            shown[name] = "as is" if name in self.as_is else ", ".join(labels[:3]) + more
+        return shown
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as plain values."""
+        work = self.evaluation.work
+        metric = self.policy.metric
+        return {
+            "levels": self.levels,
+            "start": self.start,
+            "loss": self.loss,
+            "metric": metric if isinstance(metric, str) else next(iter(metric)),
+            "algorithm": self.algorithm,
+            "proven": str(self.evaluation.proven),
+            "lower_bound": self.evaluation.lower_bound,
+            "records": self.records,
+            "suppressed": self.suppressed,
+            "masked": self.masked,
+            "cells": self.cells,
+            "outliers": self.outliers.to_dict() if self.outliers else None,
+            "classes": self.verification.classes,
+            "smallest_class": self.verification.smallest_class,
+            "lattice_size": self.lattice_size,
+            "nodes_evaluated": work.nodes_evaluated,
+            "candidates": len(self.evaluation.candidates) or None,
+            "rows_scanned": work.rows_scanned,
+            "node_score": work.node_score,
+            "seconds": dict(self.seconds),
+            "verified": self.verification.verified,
+            "unchecked": list(self.verification.unchecked),
+            "output": str(self.output) if self.output else None,
+            "recipe": str(self.recipe) if self.recipe else None,
+            "codebook": str(self.codebook) if self.codebook else None,
+            "sensitive_table": str(self.sensitive_table) if isinstance(self.sensitive_table, Path) else None,
+        }

@@ -1,0 +1,55 @@
+"""A command in a terminal of its own: it is told a line whenever it asks for one."""
+
+from __future__ import annotations
+
+import os
+import pty
+import signal
+import subprocess
+import threading
+from collections.abc import Sequence
+from contextlib import suppress
+
+CTRL_C, CTRL_D = b"\x03", b"\x04"
+
+
+def interrupt(process: subprocess.Popen[bytes]) -> None:
+    """Press Ctrl-C, and again: one that comes before the line is being read waits for a key."""
+    for _ in range(30):
+        process.send_signal(signal.SIGINT)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(1)
+            return
+
+
+def in_a_terminal(command: Sequence[str], lines: Sequence[bytes]) -> tuple[int, str]:
+    """Return the exit code, and all that was said."""
+    main, other = pty.openpty()
+    process = subprocess.Popen(command, stdin=other, stdout=other, stderr=other)
+    os.close(other)
+    said: list[bytes] = []
+    asked = threading.Semaphore(0)
+
+    def listen() -> None:
+        told = 0
+        while True:
+            try:
+                said.append(os.read(main, 65536))
+            except OSError:  # the other side is gone
+                return
+            now = b"".join(said).count(b"shoal> ")
+            asked.release(now - told) if now > told else None
+            told = now
+
+    listener = threading.Thread(target=listen)
+    listener.start()
+    for line in lines:
+        assert asked.acquire(timeout=60)
+        if line == CTRL_C:
+            interrupt(process)
+        else:
+            os.write(main, line)
+    code = process.wait(60)
+    listener.join(60)
+    os.close(main)
+    return code, b"".join(said).decode()
