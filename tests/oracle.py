@@ -112,6 +112,18 @@ def cut_acceptable(rows, hierarchies, cut, limit, k=1, l=1, sensitive=None, extr
     return kept_acceptable(cut_classes(rows, hierarchies, cut), len(rows), limit, k, l, sensitive, extra)
 
 
+def cut_cost(rows, hierarchies, cut, record_labels, k=1, l=1, sensitive=None, extra=None):
+    """Return the records suppressed and the bits unknown of labels; of suppressed ones nothing is known."""
+    gone, unknown = 0, 0
+    for labels, positions in cut_classes(rows, hierarchies, cut).items():
+        if violates(labels, positions, k, l, sensitive, extra):
+            gone += len(positions)
+            unknown += len(positions) * math.log2(len(set(record_labels)))
+        else:
+            unknown += len(positions) * entropy([record_labels[p] for p in positions]) / math.log(2)
+    return gone, unknown
+
+
 def cut_steps(rows, hierarchies, cut, low):
     """Return the steps down from a cut, each with the cut that it leads to."""
     for column, (levels, hierarchy) in enumerate(zip(cut, hierarchies, strict=True)):

@@ -17,11 +17,11 @@ CORE_ORDER = (
     "arrays", "schema", "counts", "hierarchy", "builder", "calendar", "listed", "numbers", "builders",
     "groups", "regions", "lattice", "tags", "recoding", "classes", "books", "hubs", "batch", "cells",
     "tabulate", "subsets", "partition_kernels", "partition", "ranges", "contracts", "evaluate", "cuts",
-    "matching", "lowering", "combinations", "blanking", "finer", "specialization", "cut_kernels",
-    "cut_search",
+    "matching", "lowering", "combinations", "blanking", "finer", "specialization", "cut_tables",
+    "cut_steps", "cut_bounds", "cut_prices", "cut_nodes", "cut_search",
 )  # fmt: skip
 PLUGINS = ("models", "metrics", "algorithms", "engines")
-INTERFACES = ("cli", "commands", "display", "web")
+INTERFACES = ("__main__", "cli", "commands", "display", "web")
 
 
 def modules() -> Iterator[str]:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -124,3 +128,20 @@ def test_cells_refuse_what_they_have_no_room_for() -> None:
     counter = cells.Cells(problem.counts, problem.hierarchies)
     counter._room = 8
     assert [counter.fits(node) for node in ((0, 0), (1, 0), (1, 1))] == [False, True, True]
+
+
+def test_a_kernel_is_compiled_anew_when_another_file_that_it_calls_changes(tmp_path: Path) -> None:
+    lines = "from shoal.core.compilation import compiled\n\n@compiled\ndef "
+    (tmp_path / "outer.py").write_text(f"from inner import inner\n{lines}outer(x):\n    return inner(x)\n")
+    paths = os.pathsep.join([str(tmp_path), *sys.path])
+    place = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "kept"), "PYTHONPATH": paths}
+    told = "import outer; print(outer.outer(1), sum(outer.outer.stats.cache_hits.values()))"
+    found = []
+    for more in (1, 1, 10):
+        (tmp_path / "inner.py").write_text(f"{lines}inner(x):\n    return x + {more}\n")
+        os.utime(tmp_path / "inner.py", (more, more))
+        run = [sys.executable, "-c", told]
+        found.append(
+            subprocess.run(run, env=place, capture_output=True, text=True, check=True).stdout.strip()
+        )
+    assert found == ["2 0", "2 1", "11 0"]

@@ -306,6 +306,10 @@ def test_every_metric_measures_it(metric: str) -> None:
 
 # Levels
 
+WANTS_LEVELS = (
+    "Option generalize of mu-argus: input should be columns with levels, as {born: 2}, or --generalize born=2"
+)
+
 
 def test_a_value_that_stays_rare_at_the_highest_level_allowed_is_blanked() -> None:
     table = pd.DataFrame({"city": ["a"] * 3 + ["b"], "sex": ["f", "m", "m", "m"]})
@@ -347,8 +351,9 @@ def test_going_further_up_leaves_fewer_outliers() -> None:
         ({"row": 1}, UnknownName, "Unknown quasi-identifier to generalize: 'row'."),
         ({"born": 4}, PolicyError, "Level 4 to generalize 'born' to is outside 0..3."),
         ({"born": -1}, PolicyError, "Level -1 to generalize 'born' to is outside 0..3."),
-        ({"born": "x"}, PolicyError, "Option generalize of mu-argus"),
-        ("born", PolicyError, "Option generalize of mu-argus"),
+        ({"born": "x"}, PolicyError, f"{WANTS_LEVELS}, got {{'born': 'x'}}."),
+        ("born", PolicyError, f"{WANTS_LEVELS}, got 'born'."),
+        (True, PolicyError, f"{WANTS_LEVELS}, got True."),
     ],
 )
 def test_wrong_levels_are_refused_in_words(generalize: Any, error: type[Exception], says: str) -> None:
@@ -357,11 +362,11 @@ def test_wrong_levels_are_refused_in_words(generalize: Any, error: type[Exceptio
     assert says in str(caught.value)
 
 
-@pytest.mark.parametrize("value", [0, 4, -1, 1.5, "most", None, True])
+@pytest.mark.parametrize("value", [0, 4, -1, 1.5, "most", "2", None, True])
 def test_identifying_out_of_range_is_refused(value: Any) -> None:
     with pytest.raises(PolicyError) as caught:
         Policy.load(policy(columns=policy()["columns"] | {"sex": quasi("flat", identifying=value)}))
-    assert str(caught.value) == "Policy, columns.sex.identifying: Input should be 1, 2 or 3."
+    assert str(caught.value) == (f"Policy, columns.sex.identifying: a whole number 1, 2 or 3, got {value!r}.")
 
 
 def test_identifying_is_for_quasi_identifiers() -> None:
@@ -432,7 +437,7 @@ def test_what_it_does_promise_is_counted_afresh(tmp_path: Path, monkeypatch: pyt
     def nothing(shown: Any, *_: Any, **__: Any) -> Any:
         return np.zeros(shown.codes.shape, np.bool_)
 
-    monkeypatch.setattr(mu_argus, "blanked", nothing)
+    monkeypatch.setattr(mu_argus, "blank_rare", nothing)
     output = tmp_path / "release.csv"
     with pytest.raises(InternalError, match="1 combinations of race, born are shown by fewer than 2 records"):
         shoal.anonymize(people(), policy(), output=output)
@@ -527,16 +532,40 @@ def test_generalize_on_the_command_line(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize(
+    "options",
+    [
+        ("--generalize", "zip=2", "--generalize", "zip=1"),
+        ("--generalize", "zip=1,zip=2,zip=0"),
+        ("--algorithm", "mu-argus:generalize={zip: 2}", "--generalize", "zip=1"),
+        ("--algorithm", "mu-argus:generalize={zip: 1}", "--generalize", "zip=2"),
+    ],
+)
+def test_of_several_levels_for_a_column_the_highest_holds(desk: Desk, options: tuple[str, ...]) -> None:
+    result = desk.call(*desk.asked(*options, "--json"))
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout)["start"]["zip"] == 2
+
+
+@pytest.mark.parametrize(
     ("options", "says"),
     [
         (("--generalize", "age=1"), "Unknown quasi-identifier to generalize: 'age'."),
         (("--generalize", "zip=9"), "Level 9 to generalize 'zip' to is outside 0..3."),
         (("--generalize", "zip"), "--generalize takes column=level"),
         (
+            ("--generalize", "zip=1,=2"),
+            "--generalize has a level without a column, '=2'. It takes column=level",
+        ),
+        (("--node", "=2"), "--node takes column=level"),
+        (("--algorithm", "mu-argus:generalize=zip"), f"{WANTS_LEVELS}, got 'zip'."),
+        (
             ("--generalize", "zip=1", "--algorithm", "ola"),
             "--generalize is for algorithm 'mu-argus', and this one is 'ola'.",
         ),
-        (("--interactive", "--algorithm", "auto"), "--interactive"),
+        (
+            ("--interactive", "--algorithm", "ola"),
+            "--interactive is for algorithm 'mu-argus', and this one is 'ola'.",
+        ),
         (("--interactive",), "--interactive asks in a terminal, and not with --json."),
         (("--interactive", "--json"), "--interactive asks in a terminal, and not with --json."),
     ],
@@ -548,7 +577,7 @@ def test_wrong_options_are_refused_in_words(desk: Desk, options: tuple[str, ...]
     assert not desk.output.exists()
 
 
-def talked(lines: list[str], wanted: Any = None) -> dict[str, int]:
+def talked(lines: list[str], wanted: Any = None, table: Any = None) -> dict[str, int]:
     given = iter(lines)
 
     def read() -> str:
@@ -557,7 +586,8 @@ def talked(lines: list[str], wanted: Any = None) -> dict[str, int]:
         except StopIteration:
             raise EOFError from None
 
-    return dict(Talk(Holder(people(), Policy.load(wanted or policy())), read).run())
+    holder = Holder(people() if table is None else table, Policy.load(wanted or policy()))
+    return dict(Talk(holder, read).run())
 
 
 def test_a_talk_goes_up_and_back(capsys: pytest.CaptureFixture[str]) -> None:
@@ -573,6 +603,29 @@ def test_a_talk_begins_where_the_policy_does() -> None:
     holder = Holder(people(), Policy.load(wanted))
     assert holder.look({}).levels["zip"] == 1
     assert holder.look({"zip": 2}).levels["zip"] == 2
+    assert holder.look({"zip": 0}).levels["zip"] == 1
+
+
+def test_columns_named_as_commands_hide_none_and_can_be_named(capsys: pytest.CaptureFixture[str]) -> None:
+    names = {"race": "undo", "born": "show", "sex": "set", "zip": "accept"}
+    wanted = policy(columns={names.get(name, name): column for name, column in policy()["columns"].items()})
+    table = people().rename(columns=names)
+    lines = [
+        "show",
+        "help",
+        "set accept",
+        "set accept 2",
+        "undo",
+        "set show 2",
+        "set set",
+        "set zap",
+        "accept",
+    ]
+    assert talked(lines, wanted, table) == {"accept": 1, "show": 2, "set": 1}
+    said = capsys.readouterr()
+    assert said.out.count("By column, of 12 records") == 7
+    assert "set COLUMN 2" in said.err + said.out
+    assert "Unknown column 'zap'." in " ".join(said.err.split())
 
 
 def test_lines_that_cannot_be_obeyed_change_nothing(capsys: pytest.CaptureFixture[str]) -> None:

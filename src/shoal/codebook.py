@@ -67,9 +67,16 @@ def _words(rule: Builder, cover: Cover) -> str:
         itself = cover["level"] == 0 and cover["label"] != MISSING
         return "the value itself" if itself else _covers(rule, cover["label"])
     if "values" in cover:
-        return "; ".join(MISSING if value is None else value for value in cover["values"])
+        return "; ".join(_member(value) for value in cover["values"])
     told = [f"from {cover['from']} to {cover['to']}"] if "from" in cover else []
     return "; ".join([*told, *(["unknown or missing"] if cover["missing"] else [])])
+
+
+def _member(value: str | None) -> str:
+    """Tell what is missing from the text that says so."""
+    if value is None:
+        return MISSING
+    return f'"{value}"' if value == MISSING else value
 
 
 def _covers(rule: Builder, label: str) -> str:

@@ -77,7 +77,7 @@ def _within(loss: float, least: float, algorithm: str) -> str:
     if loss <= least:
         return f"least loss among cuts by order ({algorithm})"
     far = f"within {loss / least - 1:.1%} of the least" if least > 0 else "acceptable; the least is not known"
-    return f"{far} among cuts by order ({algorithm}, out of time)"
+    return f"{far} among cuts by order ({algorithm}, not proven to be the least)"
 
 
 def _verified(found: Any, algorithm: str) -> str:

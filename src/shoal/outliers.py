@@ -58,8 +58,17 @@ def generalizing(policy: Policy, levels: Mapping[str, int], option: str = "--gen
     if found is None:
         message = f"{option} is for algorithm 'mu-argus', and this one is {named(policy.algorithm)[0]!r}."
         raise UsageError(message)
-    options = {"generalize": {**(found.generalize or {}), **levels}}
+    options = {"generalize": highest(found.generalize or {}, levels)}
     return policy.with_(algorithm={"mu-argus": options}) if levels else policy
+
+
+def highest(*asked: Mapping[str, int]) -> dict[str, int]:
+    """Return the highest level that is asked for each column."""
+    found: dict[str, int] = {}
+    for levels in asked:
+        for name, level in levels.items():
+            found[name] = max(level, found.get(name, level))
+    return found
 
 
 def outliers_at(problem: Problem, node: Node) -> Outliers:
@@ -131,7 +140,7 @@ class Holder:
 
     def look(self, generalize: Mapping[str, int]) -> Outliers:
         """Return what is rare with some columns further up."""
-        own = {**(self._argus.generalize or {}), **generalize}
+        own = highest(self._argus.generalize or {}, generalize)
         node = replace(self._argus, generalize=own).start(self._problem)
         return outliers_at(self._problem, node)
 

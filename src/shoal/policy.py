@@ -69,9 +69,9 @@ class Column(BaseModel):
     @field_validator("identifying", mode="before")
     @classmethod
     def _identifying_is_a_number(cls, value: Any) -> Any:
-        """Refuse true, which Python takes for 1."""
-        if isinstance(value, bool):
-            message = "Input should be 1, 2 or 3"
+        """Refuse what is not a number, and true, which Python takes for 1."""
+        if type(value) is not int or value not in (1, 2, 3):
+            message = f"a whole number 1, 2 or 3, got {value!r}"
             raise ValueError(message)
         return value
 

@@ -56,7 +56,8 @@ class Registry(Generic[Plugin]):
             message = f"{self.kind.capitalize()} {name} needs {', '.join(missing)}."
             raise PolicyError(message)
         hints = get_type_hints(loaded)
-        built: Plugin = loaded(**{o: checked(name, o, v, hints[o]) for o, v in given.items()})
+        takes = {option: field.metadata.get("takes") for option, field in fields.items()}
+        built: Plugin = loaded(**{o: checked(name, o, v, hints[o], takes[o]) for o, v in given.items()})
         return built
 
     def name_of(self, plugin: Plugin) -> str:
@@ -76,14 +77,15 @@ def _has_default(field: dataclasses.Field[Any]) -> bool:
     return field.default is not dataclasses.MISSING or field.default_factory is not dataclasses.MISSING
 
 
-def checked(name: str, option: str, value: object, kind: Any) -> object:
-    """Return an option's value as its type wants it, or refuse it."""
+def checked(name: str, option: str, value: object, kind: Any, takes: str | None = None) -> object:
+    """Return an option's value as its type wants it, or refuse it; `takes` tells what it is, in words."""
     if isinstance(value, bool) and kind is not bool:
-        message = f"Option {option} of {name}: input should be an integer or text, got {value!r}."
+        wanted = takes or "an integer or text"
+        message = f"Option {option} of {name}: input should be {wanted}, got {value!r}."
         raise PolicyError(message)
     try:
         return TypeAdapter(kind, config=ConfigDict(arbitrary_types_allowed=True)).validate_python(value)
     except ValidationError as error:
-        problem = error.errors()[0]["msg"].lower()
+        problem = f"input should be {takes}" if takes else error.errors()[0]["msg"].lower()
         message = f"Option {option} of {name}: {problem}, got {value!r}."
         raise PolicyError(message) from None

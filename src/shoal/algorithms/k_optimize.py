@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from math import isclose
 from typing import ClassVar
 
 from shoal.algorithms.order_cuts import OrderCuts
@@ -36,7 +37,9 @@ class KOptimize(OrderCuts):
             finally:
                 tree.best = min(tree.best, greedy.best, key=lambda head: head.cost)
             tree.search(evaluate.check_time)
-        proven = Guarantee.LEAST_LOSS if tree.closed else Guarantee.ACCEPTABLE
-        recoding = ground.recoding(problem, tree.best.cuts)
-        found = evaluate.finish(evaluate.recoded(recoding), proven, compared=tree.nodes)
+        found = evaluate.recoded(ground.recoding(problem, tree.best.cuts))
+        released = isclose(found.loss, ground.loss(tree.best.cost), rel_tol=1e-9, abs_tol=1e-12)
+        # Of what is released nothing else is proven than of the cuts that were searched.
+        proven = Guarantee.LEAST_LOSS if tree.closed and released else Guarantee.ACCEPTABLE
+        found = evaluate.finish(found, proven, compared=tree.nodes)
         return replace(found, lower_bound=min(found.loss, ground.loss(tree.bound)))

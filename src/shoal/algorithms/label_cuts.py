@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from shoal.core.classes import label_of
 from shoal.core.contracts import Algorithm
 from shoal.core.evaluate import Problem
-from shoal.core.specialization import refusal
 
 
 @dataclass(frozen=True)
@@ -20,4 +20,10 @@ class LabelCuts(Algorithm):
 
     def refuses(self, problem: Problem) -> str | None:
         """Refuse what cuts cannot honour."""
-        return refusal(problem)
+        if label_of(problem.counts) is None:
+            return "it needs a label: COLUMN, which a classifier is to predict"
+        if len(problem.lattice.axes) < len(problem.lattice.columns):
+            return "a cut has no one level for a column, so same_level says nothing of it"
+        if problem.counts.population is not None:
+            return "a population has no cuts to look up"
+        return None

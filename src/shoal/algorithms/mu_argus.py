@@ -9,19 +9,20 @@ comes out need not be k-anonymous, and nothing is proven of it but that no teste
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations
 from typing import ClassVar
 
 import numpy as np
 
 from shoal.core.arrays import IntArray
-from shoal.core.combinations import Columns, Rare, Shown, blanked, rare
+from shoal.core.combinations import Columns, Rare, Shown, blank_rare, rare
 from shoal.core.contracts import Algorithm, Guarantee, Model
+from shoal.core.counts import numbered
 from shoal.core.evaluate import Evaluation, Evaluator, Problem
 from shoal.core.finer import recoding_of
 from shoal.core.lattice import Node
-from shoal.core.lowering import numbered, packed
+from shoal.core.lowering import keys_at
 from shoal.errors import PolicyError, UnknownName
 
 IDENTIFYING, MORE, MOST = 1, 2, 3
@@ -42,7 +43,10 @@ _TESTED = {
 class MuArgus(Algorithm):
     """Generalize until each value has k records, then blank cells of rare combinations of 2 and 3 columns."""
 
-    generalize: Mapping[str, int] | None = None  # columns that go further up, to these levels at least
+    # Columns that go further up, to these levels at least.
+    generalize: Mapping[str, int] | None = field(
+        default=None, metadata={"takes": "columns with levels, as {born: 2}, or --generalize born=2"}
+    )
 
     guarantee: ClassVar[Guarantee] = Guarantee.NONE
 
@@ -65,7 +69,7 @@ class MuArgus(Algorithm):
             evaluate.check_time()
             evaluate.book(len(shown.sizes), sets)
 
-        blanks = blanked(shown, tested(identifying), problem.least_size, order, check=check)
+        blanks = blank_rare(shown, tested(identifying), problem.least_size, order, check=check)
         levels = np.repeat(np.array(node, np.int64)[:, None], len(problem.counts), axis=1)
         nothing = np.zeros(len(problem.counts), np.bool_)
         recoding = recoding_of(problem, levels, nothing, blanks[:, of])
@@ -143,7 +147,7 @@ def _frequent(problem: Problem, axis: int, level: int) -> bool:
 def _shown(problem: Problem, node: Node) -> tuple[Shown, IntArray]:
     """Return what a node shows of the records, and the row of each combination."""
     levels = np.repeat(np.array(node, np.int64)[:, None], len(problem.counts), axis=1)
-    of = numbered(packed(problem, levels))
+    of = numbered(keys_at(problem, levels))
     _, first = np.unique(of, return_index=True)
     codes = [
         hierarchy.groups(level)[problem.counts.codes(column)[first]]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from shoal.core.contracts import Algorithm
-from shoal.core.cut_search import Ground, ground_of, refusal
+from shoal.core.cut_search import Ground, ground_of
 from shoal.core.evaluate import Problem
 from shoal.core.warm import to_cut
 from shoal.errors import Infeasible, PolicyError
@@ -27,7 +27,7 @@ class OrderCuts(Algorithm):
 
     def refuses(self, problem: Problem) -> str | None:
         """Refuse what is said of levels, of a population, or not of the records of a class."""
-        return refusal(problem)
+        return next(_limits(problem), None)
 
     def to_compile(self) -> list[Callable[[], object]]:
         """Cuts are weighed in kernels of their own."""
@@ -39,3 +39,16 @@ class OrderCuts(Algorithm):
             message = "The table as one class is not acceptable."
             raise Infeasible(message)
         return ground_of(problem)
+
+
+def _limits(problem: Problem) -> Iterator[str]:
+    """Say what searches over cuts cannot honour."""
+    lattice = problem.lattice
+    if problem.metric.charge is None:
+        yield "it bounds costs of records by their classes: its metrics are discernibility and classification"
+    if any(lattice.low) or lattice.high != lattice.heights or len(lattice.axes) < len(lattice.columns):
+        yield "a cut has no level, so max_level, min_level, same_level and --node say nothing of it"
+    if problem.counts.population is not None:
+        yield "a population has no cuts to look up"
+    if not all(model.sizes_suffice for model in problem.models):
+        yield "only models that count the records of a class can be checked cut by cut"

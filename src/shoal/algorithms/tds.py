@@ -2,7 +2,8 @@
 
 Each step lets one group of one column give way to the groups below it, everywhere at once: the one that
 tells most of the label for the anonymity it takes. Lemma: where models are monotone, a step that is refused
-is refused from every lower cut as well, so it is not looked at again.
+is refused from every lower cut as well, so it is not looked at again. A step that suppresses further records
+must tell more of the other labels than is lost with them; later it may suppress none, and is looked at again.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from shoal.core.cuts import by_levels
 from shoal.core.evaluate import Evaluation, Evaluator, Problem
 from shoal.core.specialization import Cut, Tree, top
 from shoal.errors import Infeasible, OutOfTime
+
+_ROUNDING = 1e-9  # bits of a record that are no gain
 
 
 @dataclass(frozen=True)
@@ -70,8 +73,10 @@ def _best(cut: Cut, closed: list[set[int]]) -> tuple[Tree, int] | None:
         steps = cut.steps_down(tree, sorted(closed[tree.column]))
         if steps is None:
             continue
-        valid = (steps.short <= limit) & (steps.short < records)
-        closed[tree.column].update(steps.pairs[~valid].tolist())
+        kept = (steps.short <= limit) & (steps.short < records)
+        closed[tree.column].update(steps.pairs[~kept].tolist())
+        tells = steps.unknown < cut.unknown - _ROUNDING * records
+        valid = kept & (tells | (steps.short <= cut.short))
         if not valid.any():
             continue
         lost = np.maximum(0, cut.least - steps.least)

@@ -18,12 +18,13 @@ from shoal.errors import ShoalError, UnknownName, UsageError
 _HELP = """\
 COLUMN               one level further up
 COLUMN 2             up to a level (at least: never below where each value is frequent enough)
+set COLUMN 2         the same, with or without a level, of a column that is named as a command is
 undo                 as it was before
 show                 what is rare, again
 accept               blank what is left and release
 help, quit           quit releases nothing"""
 
-_COMMANDS = ("undo", "show", "accept", "help", "quit")
+_COMMANDS = ("set", "undo", "show", "accept", "help", "quit")
 
 
 def talk(data: Path, policy: Any, node: Any, engine: str, memory_limit: str | None, *, as_json: bool) -> Any:
@@ -31,6 +32,7 @@ def talk(data: Path, policy: Any, node: Any, engine: str, memory_limit: str | No
     from shoal.offer import adopted
     from shoal.outliers import Holder, generalizing
 
+    generalizing(policy, {}, "--interactive")  # refuses another search, in a terminal or not
     if as_json or not (sys.stdin.isatty() and sys.stdout.isatty()):
         message = "--interactive asks in a terminal, and not with --json. Or use --generalize, as age=2."
         raise UsageError(message)
@@ -74,20 +76,27 @@ class Talk:
                 report(error)
 
     def obey(self, line: str) -> None:
-        """Do what a line says."""
-        name, _, level = line.rpartition(" ")
-        if line in self.holder.heights:
-            self.step(line, self.outliers.levels[line] + 1)
-        elif name.strip() in self.holder.heights:
-            self.step(name.strip(), _level(level))
-        elif line == "undo":
+        """Do what a line says; a word that is a command is never taken for a column."""
+        if line == "undo":
             self.undo()
         elif line == "show":
             self.show()
         elif line == "help":
             say(_HELP)
+        elif line.startswith("set "):
+            self.set(line.removeprefix("set ").strip(), "column")
         else:
-            raise UnknownName(line, "command or column", [*_COMMANDS, *self.holder.heights])
+            self.set(line, "command or column", _COMMANDS)
+
+    def set(self, asked: str, kind: str, others: tuple[str, ...] = ()) -> None:
+        """Take the column that is named, with a level or without, further up."""
+        name, _, level = asked.rpartition(" ")
+        if asked in self.holder.heights:
+            self.step(asked, self.outliers.levels[asked] + 1)
+        elif name.strip() in self.holder.heights:
+            self.step(name.strip(), _level(level))
+        else:
+            raise UnknownName(asked, kind, [*others, *self.holder.heights])
 
     def step(self, name: str, level: int) -> None:
         """Take a column up and look again."""

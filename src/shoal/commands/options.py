@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -108,25 +109,30 @@ def read_plugin(text: str) -> str | dict[str, dict[str, Any]]:
 
 def read_levels(text: str | None, option: str = "--node") -> dict[str, int]:
     """Read 'age=2,sex=0'; a name may hold commas."""
-    levels: dict[str, int] = {}
+    return {name: level for one in _each_level(text, option) for name, level in one.items()}
+
+
+def _each_level(text: str | None, option: str) -> Iterator[dict[str, int]]:
     rest = (text or "").strip()
     while rest:
         found = _LEVEL.match(rest)
         if not found:
             message = f"{option} takes column=level, as age=2,sex=0; got {rest!r}."
             raise UsageError(message)
-        levels[found[1].strip()] = int(found[2])
+        if not found[1].strip():
+            message = (
+                f"{option} has a level without a column, {rest!r}. It takes column=level, as age=2,sex=0."
+            )
+            raise UsageError(message)
+        yield {found[1].strip(): int(found[2])}
         rest = rest[found.end() :]
-    return levels
 
 
 def read_generalize(policy: Any, texts: list[str] | None) -> Any:
     """Let a policy's mu-argus take some columns further up."""
-    from shoal.outliers import generalizing
+    from shoal.outliers import generalizing, highest
 
-    levels: dict[str, int] = {}
-    for text in texts or ():
-        levels |= read_levels(text, "--generalize")
+    levels = highest(*[level for text in texts or () for level in _each_level(text, "--generalize")])
     return generalizing(policy, levels) if texts else policy
 
 

@@ -16,10 +16,10 @@ import numpy as np
 
 from shoal.core.arrays import BoolArray, FloatArray, IntArray
 from shoal.core.classes import Classes
-from shoal.core.counts import Counts, Entries, layout
+from shoal.core.counts import Counts, Entries, gathered, numbered, packed, selected
 from shoal.core.evaluate import Problem
 from shoal.core.lattice import Node
-from shoal.core.lowering import gathered, numbered, packed, selected
+from shoal.core.lowering import keys_at
 
 _FEW = 12  # refused classes of which all sets are judged
 _CELLS = 4_000_000  # sets of classes times sensitive values that are held for that
@@ -33,7 +33,7 @@ def blanked(problem: Problem, node: Node, *, check: Callable[[], None]) -> tuple
     `check` is called now and then and may raise. A population is not followed: with one, nothing is blanked.
     """
     levels = np.repeat(np.array(node, np.int64)[:, None], len(problem.counts), axis=1)
-    of = numbered(packed(problem, levels))  # both number classes as they first appear
+    of = numbered(keys_at(problem, levels))  # both number classes as they first appear
     counts = problem.classes(node).counts
     refused = problem.violations(Classes(counts, problem.about))
     blanks = np.zeros((len(node), len(counts)), np.bool_)
@@ -68,15 +68,8 @@ def _settled(problem: Problem, counts: Counts, blanks: BoolArray, refused: BoolA
 
 def _shown(counts: Counts, blanks: BoolArray, suppressed: BoolArray) -> IntArray:
     """Pack what the release shows of each class: its groups, and which cells are blanks of their own."""
-    columns = len(counts.fields)
-    fields = layout([*[field.mask.bit_length() for field in counts.fields], *[1] * columns, 1])
-    words = np.zeros((fields[-1].word + 1, len(counts)), np.int64)
-    for column, blank in enumerate(blanks):
-        own = fields[columns + column]
-        words[fields[column].word] |= np.where(blank, 0, counts.codes(column)) << fields[column].shift
-        words[own.word] |= blank.astype(np.int64) << own.shift
-    words[fields[-1].word] |= suppressed.astype(np.int64) << fields[-1].shift
-    return words
+    groups = [np.where(blank, 0, counts.codes(column)) for column, blank in enumerate(blanks)]
+    return packed([*groups, *blanks, suppressed])
 
 
 def _small(part: Counts) -> bool:

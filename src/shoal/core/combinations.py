@@ -14,7 +14,7 @@ from math import prod
 import numpy as np
 
 from shoal.core.arrays import BoolArray, IntArray
-from shoal.core.lowering import numbered
+from shoal.core.counts import numbered
 
 Columns = tuple[int, ...]
 
@@ -47,7 +47,7 @@ def rare(shown: Shown, columns: Columns, k: int) -> Rare:
     return Rare(columns, int(few.sum()), tally.rare(k))
 
 
-def blanked(
+def blank_rare(
     shown: Shown, tested: Sequence[Columns], k: int, order: Sequence[int], *, check: Callable[[int], None]
 ) -> BoolArray:
     """Blank cells (columns, rows) until no combination of tested columns is rare.

@@ -267,3 +267,55 @@ def _entries(keys: IntArray, sizes: IntArray, bits: int) -> Entries:
     keys, sizes = keys[order], sizes[order]
     starts = np.flatnonzero(np.diff(keys, prepend=-1))
     return Entries(keys[starts], np.add.reduceat(sizes, starts), bits)
+
+
+def packed(codes: Sequence[IntArray | BoolArray]) -> IntArray:
+    """Pack several codes of each row, which are 0 or more, into words (words, rows).
+
+    >>> packed([np.array([1, 2]), np.array([True, False])]).tolist()
+    [[5, 2]]
+    """
+    fields = layout([max(1, int(own.max()).bit_length()) for own in codes])
+    words = np.zeros((fields[-1].word + 1, len(codes[0])), np.int64)
+    for field, own in zip(fields, codes, strict=True):
+        words[field.word] |= own.astype(np.int64) << field.shift
+    return words
+
+
+def numbered(words: IntArray) -> IntArray:
+    """Give keys (words, rows) numbers from 0 in the order of first appearance, equal ones the same."""
+    from shoal.core.kernels import roll_up_word, roll_up_words
+
+    ones, inverse = np.ones(words.shape[1], np.int64), np.empty(words.shape[1], np.int64)
+    if len(words) == 1:
+        roll_up_word(words[0], ones, _NO_FIELDS, _NOBODY, inverse)
+    else:
+        roll_up_words(words, ones, _NO_FIELDS, _NOBODY, inverse)
+    return inverse
+
+
+def gathered(counts: Counts, of: IntArray) -> Counts:
+    """Add combinations up into classes numbered from 0; those numbered -1 are left out."""
+    inside = of >= 0
+    sizes = np.bincount(of[inside], counts.sizes[inside]).astype(np.int64)
+    sensitive = {name: _followed(entries, of) for name, entries in counts.sensitive.items()}
+    return Counts((), np.empty((0, len(sizes)), np.int64), sizes, sensitive)
+
+
+def selected(counts: Counts, rows: IntArray) -> Counts:
+    """Keep some combinations, in this order."""
+    place = np.full(len(counts), -1)
+    place[rows] = np.arange(len(rows))
+    sensitive = {name: _followed(entries, place) for name, entries in counts.sensitive.items()}
+    return Counts(counts.fields, np.ascontiguousarray(counts.keys[:, rows]), counts.sizes[rows], sensitive)
+
+
+def _followed(entries: Entries, of: IntArray) -> Entries:
+    """Let sensitive values follow their combinations; those of combinations numbered -1 are left out."""
+    from shoal.core.kernels import roll_up_word
+
+    rows = of[entries.rows]
+    inside = rows >= 0
+    keys = (rows[inside] << entries.bits) | entries.codes[inside]
+    keys, counts = roll_up_word(keys, entries.counts[inside], _NO_FIELDS, _NOBODY, _NOBODY)
+    return Entries(keys, counts, entries.bits)

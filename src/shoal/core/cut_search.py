@@ -5,6 +5,7 @@ node of the set-enumeration tree (Bayardo and Agrawal 2005). Classes of fewer th
 
 Lemma (suppression): what a head suppresses, every larger set suppresses, for its classes are parts.
 Lemma (bound): any other record costs what its class costs under head and tail together at least, and k.
+Lemma (prices): see `shoal.core.cut_prices`; it ties classes together.
 Lemma (useless cuts): let a cut divide each class of the head that it divides into sides of which one has
 fewer than k records, the smaller b and the larger a with 2a + b <= N (or both fewer than k). Then no set
 between head and tail is better with it than without it: the part that is cut off is suppressed, which costs
@@ -16,7 +17,7 @@ the least cost of one class is reached with cuts that have k records on both sid
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -33,12 +34,13 @@ from shoal.core.recoding import Recoding
 from shoal.errors import InternalError, OutOfTime
 
 if TYPE_CHECKING:
-    from shoal.core.cut_kernels import CodeArray, StateArray, Table
+    from shoal.core.cut_tables import CodeArray, StateArray, Table
 
 Check = Callable[[], None]  # raises OutOfTime
 _PATIENCE = 200  # sets near the best one that are tried in vain before it is believed, or
 _PER_CUT = 4  # so many for each cut, where those are fewer
 _FURTHER = 10  # of them in vain, and the next may be one cut further away
+_MOST_ASIDE = 500_000  # open nodes, of some 300 bytes each
 _SHARE = 0.03  # of the way from the least bound to the incumbent that a branch is followed before others are
 
 
@@ -103,7 +105,7 @@ class Ground:
 
     def classes(self, cuts: BoolArray) -> Table:
         """Return the classes of a set of cuts, those below k too, as rows."""
-        from shoal.core.cut_kernels import merge
+        from shoal.core.cut_tables import merge
 
         found: Table = merge(*self.table(), self.state(), cuts, self.begins)
         return found
@@ -183,17 +185,30 @@ class Greedy:
             found = self._specialized(found)
             if found.cost >= cost:
                 break
-        if below(found.cost, self.best.cost):
-            self.best = found
+        self._remember(found)
+
+    def _remember(self, head: Head) -> None:
+        """Keep a set of cuts that is acceptable and better than the best."""
+        if head.gone <= self.ground.limit and below(head.cost, self.best.cost):
+            self.best = head
+
+    def _pause(self, head: Head) -> None:
+        """Look at the clock; when the time is up, what is at hand may be the best."""
+        try:
+            self.check()
+        except OutOfTime:
+            self._remember(head)
+            raise
 
     def _generalized(self, head: Head) -> Head:
         """Leave out cuts, the one first that leaves the fewest records above the limit, at the least cost."""
-        from shoal.core.cut_kernels import HEAD, merge, removed
+        from shoal.core.cut_steps import removed
+        from shoal.core.cut_tables import HEAD, merge
 
         ground = self.ground
         classes = ground.classes(head.cuts)
         while head.cuts.any():
-            self.check()
+            self._pause(head)
             state = np.where(head.cuts, HEAD, 0).astype(np.uint8)
             costs, gone = removed(
                 *classes[:3], state, ground.begins, ground.k, ground.records, ground.minority
@@ -212,14 +227,16 @@ class Greedy:
 
     def _specialized(self, head: Head) -> Head:
         """Take cuts, the one first that lowers the cost most, within the limit."""
-        from shoal.core.cut_kernels import added, divide
+        from shoal.core.cut_steps import added
+        from shoal.core.cut_tables import divide
 
         ground = self.ground
         state, table = ground.state(), ground.table()
         for cut in np.flatnonzero(head.cuts):
+            self._pause(head)
             *table, _ = divide(*table, state, ground.begins, cut, ground.k)
         while True:
-            self.check()
+            self._pause(head)
             costs, lost = added(*table, state, ground.begins, ground.k, ground.records, ground.minority)
             costs[head.cuts | (head.gone + lost > ground.limit)] = np.inf
             if not len(costs):
@@ -249,7 +266,7 @@ class Tree:
     """Enumerates sets of cuts, the most promising first, and proves how little any can cost.
 
     The node with the least bound is followed, cut by cut, as long as bounds below it stay near: only then
-    it is laid aside, without its table.
+    it is laid aside, without its table. Where too many lie aside, branches are followed to their end.
     """
 
     ground: Ground
@@ -259,10 +276,11 @@ class Tree:
         default_factory=list
     )  # a heap: bound, order, cut, state
     stack: list[_Open] = field(default_factory=list)
+    most_aside: int = _MOST_ASIDE
 
     def __post_init__(self) -> None:
         """Weigh the root, and put it aside."""
-        self._decide(self.ground.table(), self.ground.state(), 0, -1, 0.0, take=False)
+        self._decide(_Open(0.0, -1, self.ground.state(), self.ground.table(), 0), take=False)
         self._put_aside()
 
     @property
@@ -280,42 +298,41 @@ class Tree:
         """Go on until the best set is proven to be the best, or the time is up."""
         try:
             while self.aside and below(self.aside[0][0], self.best.cost):
-                node = self._resumed()
-                reach = node.bound + _SHARE * (self.best.cost - node.bound)
-                self.stack.append(node)
-                while self.stack:
-                    check()
-                    if self.stack[-1].bound > reach:
-                        self._put_aside(1)
-                    else:
-                        self._branch(self.stack.pop())
+                self._follow(self._resumed(), check)
         except OutOfTime:
             self._put_aside()
             raise
 
-    def _branch(self, node: _Open) -> None:
-        for take in (False, True):  # the one that is taken is followed first
-            self._decide(node.table, node.state.copy(), node.gone, node.cut, node.bound, take=take)
+    def _follow(self, node: _Open, check: Check) -> None:
+        """Branch from a node on, and lay aside what leads too far from its bound, while there is room."""
+        reach = node.bound + _SHARE * (self.best.cost - node.bound)
+        self.stack.append(node)
+        while self.stack:
+            check()
+            if self.stack[-1].bound > reach and len(self.aside) < self.most_aside:
+                self._put_aside(1)
+            else:
+                following = self.stack.pop()
+                for take in (False, True):  # the one that is taken is followed first
+                    self._decide(following, take=take)
 
-    def _decide(
-        self, table: Table, state: StateArray, gone: int, cut: int, least: float, *, take: bool
-    ) -> None:
-        """Take a cut, or leave it out; what cannot cost less than the best set is forgotten."""
-        from shoal.core.cut_kernels import HEAD, settle
+    def _decide(self, node: _Open, *, take: bool) -> None:
+        """Take the next cut of a node, or leave it out; what cannot beat the best set is forgotten."""
+        from shoal.core.cut_nodes import settle
+        from shoal.core.cut_tables import HEAD
 
         ground = self.ground
-        *found, gone, bound, following, cost, head = settle(
-            *table, state, ground.begins, cut, take,
-            ground.k, ground.records, ground.limit, gone, self.best.cost, ground.minority,
+        state = node.state.copy()
+        codes, sizes, labels, begins, gone, bound, following, cost, head = settle(
+            *node.table, state, ground.begins, node.cut, take,
+            ground.k, ground.records, ground.limit, node.gone, self.best.cost, ground.minority,
         )  # fmt: skip
         self.nodes += 1
         if below(cost, self.best.cost):
             self.best = ground.head(head == HEAD)
         if below(bound, self.best.cost):
-            codes, sizes, labels, begins = found
-            self.stack.append(
-                _Open(max(bound, least), following, state, (codes, sizes, labels, begins), gone)
-            )
+            table = codes, sizes, labels, begins
+            self.stack.append(_Open(max(bound, node.bound), following, state, table, gone))
 
     def _put_aside(self, most: int | None = None) -> None:
         """Lay open nodes aside, the last ones first."""
@@ -325,7 +342,7 @@ class Tree:
 
     def _resumed(self) -> _Open:
         """Take the node with the least bound up again."""
-        from shoal.core.cut_kernels import HEAD, OUT, divide, merge
+        from shoal.core.cut_tables import HEAD, OUT, divide, merge
 
         ground = self.ground
         bound, _, cut, raw = heapq.heappop(self.aside)
@@ -336,21 +353,3 @@ class Tree:
             *table, more = divide(*table, state, ground.begins, taken, ground.k)
             gone += more
         return _Open(bound, cut, state, table, gone)
-
-
-def cut_limits(problem: Problem) -> Iterator[str]:
-    """Say what searches over cuts cannot honour."""
-    lattice = problem.lattice
-    if problem.metric.charge is None:
-        yield "it bounds costs of records by their classes: its metrics are discernibility and classification"
-    if any(lattice.low) or lattice.high != lattice.heights or len(lattice.axes) < len(lattice.columns):
-        yield "a cut has no level, so max_level, min_level, same_level and --node say nothing of it"
-    if problem.counts.population is not None:
-        yield "a population has no cuts to look up"
-    if not all(model.sizes_suffice for model in problem.models):
-        yield "only models that count the records of a class can be checked cut by cut"
-
-
-def refusal(problem: Problem) -> str | None:
-    """Say why searches over cuts cannot honour a problem, or None."""
-    return next(cut_limits(problem), None)

@@ -8,14 +8,14 @@ open-addressing table whose slots hold row numbers of the result.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from shoal.core.arrays import BoolArray, IntArray
+from shoal.core.compilation import compiled
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: spreads packed keys over the table
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def roll_up_word(
     keys: IntArray,  # (rows,)
     counts: IntArray,  # (rows,)
@@ -35,7 +35,7 @@ def roll_up_word(
     return out_keys[:found].copy(), out_counts[:found].copy()
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def roll_up_words(
     keys: IntArray,  # (words, rows)
     counts: IntArray,  # (rows,)
@@ -81,7 +81,7 @@ def roll_up_words(
     return out_keys[:, :found].copy(), out_counts[:found].copy()
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def rewrite(keys: IntArray, shift: int, mask: int, groups: IntArray) -> None:
     """Replace one field of every key by its group."""
     clear = ~(mask << shift)
@@ -90,7 +90,7 @@ def rewrite(keys: IntArray, shift: int, mask: int, groups: IntArray) -> None:
         keys[row] = (key & clear) | (groups[(key >> shift) & mask] << shift)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def table_size(rows: int) -> int:
     """Return a power of two that leaves the table two thirds empty."""
     size = 16
@@ -99,7 +99,7 @@ def table_size(rows: int) -> int:
     return size
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def group(
     keys: IntArray,
     counts: IntArray,
@@ -138,7 +138,7 @@ def group(
     return found
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _fill(
     at: IntArray,
     node: IntArray,
@@ -164,13 +164,13 @@ def _fill(
             stride *= groups[column, node[column]]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _chunk(chunk: IntArray, fields: IntArray, lookup: IntArray) -> tuple[int, int, IntArray]:
     """Return a chunk's shift, mask and table."""
     return fields[chunk[0], 0], chunk[2], lookup[chunk[3] :]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def class_sizes(
     keys: IntArray,  # (rows,): one-word keys
     counts: IntArray,  # (rows,)
@@ -215,7 +215,7 @@ def class_sizes(
     return found, short
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def first_at_least(begins: IntArray, values: IntArray, least: int) -> IntArray:
     """Find, in each stretch of values that grow from 0 or more, the first not below the least, or its end."""
     found = np.empty(begins.shape[0] - 1, np.int64)
@@ -232,7 +232,7 @@ def first_at_least(begins: IntArray, values: IntArray, least: int) -> IntArray:
     return found
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def choose(
     levels: IntArray,  # (nodes, axes)
     rank: IntArray,  # (nodes,): what is least in the node that is chosen; then these three
@@ -294,7 +294,7 @@ def choose(
     return chosen
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _precedes(
     rank: IntArray, suppressed: IntArray, merged: IntArray, numbers: IntArray, node: int, other: int
 ) -> bool:
@@ -310,7 +310,7 @@ def _precedes(
     return bool(numbers[node] < numbers[other])
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def pack(keys: IntArray, fields: IntArray, words: int) -> IntArray:
     """Move fields (word, shift, mask, new word, new shift) of keys (words, rows) to keys of their own."""
     rows = keys.shape[1]
@@ -322,7 +322,7 @@ def pack(keys: IntArray, fields: IntArray, words: int) -> IntArray:
     return packed
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def add_up_cells(keys: IntArray, counts: IntArray, size: int) -> tuple[IntArray, IntArray]:
     """Add up the counts of equal keys below a size, each in a cell of its own; return them in order."""
     cells = np.zeros(size, np.int64)
@@ -342,7 +342,7 @@ def add_up_cells(keys: IntArray, counts: IntArray, size: int) -> tuple[IntArray,
     return out_keys, out_counts
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def covers(
     column: int,
     place: int,
@@ -359,7 +359,7 @@ def covers(
     return bool(ends[2, group] != 0 and place >= scaled[column])
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def classes_at(
     column: int, places: int, groups: IntArray, ends: IntArray, scaled: IntArray, held: BoolArray
 ) -> tuple[IntArray, IntArray]:
@@ -380,7 +380,7 @@ def classes_at(
     return starts, at
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def first_cover(
     places: IntArray,  # (columns, rows)
     groups: IntArray,  # (columns, classes)

@@ -18,13 +18,11 @@ import numpy as np
 from shoal.core import groups
 from shoal.core.arrays import BoolArray, FloatArray, IntArray
 from shoal.core.classes import Classes
-from shoal.core.counts import Counts, Entries, Field, layout
+from shoal.core.counts import Counts, gathered, numbered, packed, selected
 from shoal.core.evaluate import Problem
 from shoal.core.hierarchy import Hierarchy
 from shoal.core.lattice import Node
 
-_NOBODY = np.empty(0, np.int64)
-_NO_FIELDS = np.empty((0, 4), np.int64)
 _MOVED = 1e-9  # what a step down is worth that gains nothing: finer steps may follow
 
 
@@ -113,7 +111,7 @@ def _at(problem: Problem, node: Node) -> IntArray:
 
 def _suppressed(problem: Problem, node: Node) -> BoolArray:
     """Mark the combinations in classes that a model refuses at a node."""
-    of = numbered(packed(problem, _at(problem, node)))  # both number classes as they first appear
+    of = numbered(keys_at(problem, _at(problem, node)))  # both number classes as they first appear
     refused: BoolArray = problem.violations(problem.classes(node))[of]
     return refused
 
@@ -137,7 +135,7 @@ def _begin(problem: Problem, node: Node, *, again: bool) -> _Regions | None:
 
 def _regions(problem: Problem, levels: IntArray, suppressed: BoolArray) -> _Regions:
     """Put together what has the same groups at the same levels; the suppressed are apart."""
-    of = numbered(packed(problem, levels, suppressed))
+    of = numbered(keys_at(problem, levels, suppressed))
     return _Regions(problem, levels, suppressed, of, int(of.max()) + 1)
 
 
@@ -235,59 +233,10 @@ def _put_back(
         leaves[back[np.diff(region[back], prepend=-1) != 0]] = False
 
 
-def packed(problem: Problem, levels: IntArray, apart: BoolArray | None = None) -> IntArray:
+def keys_at(problem: Problem, levels: IntArray, apart: BoolArray | None = None) -> IntArray:
     """Pack each combination's groups at its levels, and the levels themselves, into words."""
-    counts, tops = problem.counts, problem.lattice.heights
-    widths = [field.mask.bit_length() for field in counts.fields]
-    fields = layout([*widths, *[max(1, top.bit_length()) for top in tops], 1])
-    words = np.zeros((fields[-1].word + 1, len(counts)), np.int64)
+    groups = []
     for column, hierarchy in enumerate(problem.hierarchies):
-        groups = np.stack([hierarchy.groups(level) for level in range(hierarchy.height + 1)])
-        _put(words, fields[column], groups[levels[column], counts.codes(column)])
-        _put(words, fields[len(widths) + column], levels[column])
-    if apart is not None:
-        _put(words, fields[-1], apart.astype(np.int64))
-    return words
-
-
-def _put(words: IntArray, field: Field, codes: IntArray) -> None:
-    words[field.word] |= codes << field.shift
-
-
-def numbered(words: IntArray) -> IntArray:
-    """Give keys (words, rows) numbers from 0 in the order of first appearance, equal ones the same."""
-    from shoal.core.kernels import roll_up_word, roll_up_words
-
-    ones, inverse = np.ones(words.shape[1], np.int64), np.empty(words.shape[1], np.int64)
-    if len(words) == 1:
-        roll_up_word(words[0], ones, _NO_FIELDS, _NOBODY, inverse)
-    else:
-        roll_up_words(words, ones, _NO_FIELDS, _NOBODY, inverse)
-    return inverse
-
-
-def gathered(counts: Counts, of: IntArray) -> Counts:
-    """Add combinations up into classes numbered from 0; those numbered -1 are left out."""
-    inside = of >= 0
-    sizes = np.bincount(of[inside], counts.sizes[inside]).astype(np.int64)
-    sensitive = {name: _followed(entries, of) for name, entries in counts.sensitive.items()}
-    return Counts((), np.empty((0, len(sizes)), np.int64), sizes, sensitive)
-
-
-def selected(counts: Counts, rows: IntArray) -> Counts:
-    """Keep some combinations, in this order."""
-    place = np.full(len(counts), -1)
-    place[rows] = np.arange(len(rows))
-    sensitive = {name: _followed(entries, place) for name, entries in counts.sensitive.items()}
-    return Counts(counts.fields, np.ascontiguousarray(counts.keys[:, rows]), counts.sizes[rows], sensitive)
-
-
-def _followed(entries: Entries, of: IntArray) -> Entries:
-    """Let sensitive values follow their combinations; those of combinations numbered -1 are left out."""
-    from shoal.core.kernels import roll_up_word
-
-    rows = of[entries.rows]
-    inside = rows >= 0
-    keys = (rows[inside] << entries.bits) | entries.codes[inside]
-    keys, counts = roll_up_word(keys, entries.counts[inside], _NO_FIELDS, _NOBODY, _NOBODY)
-    return Entries(keys, counts, entries.bits)
+        every = np.stack([hierarchy.groups(level) for level in range(hierarchy.height + 1)])
+        groups.append(every[levels[column], problem.counts.codes(column)])
+    return packed([*groups, *levels] if apart is None else [*groups, *levels, apart])

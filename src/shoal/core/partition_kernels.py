@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from shoal.core.arrays import FloatArray, IntArray
+from shoal.core.compilation import compiled
 
 PlaceArray = NDArray[np.int32]
 
@@ -60,7 +60,7 @@ class Cut(NamedTuple):
     need: int  # how many records of that place go left where they may go to both sides, else all
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def propose(
     start: int,  # the regions to look at
     stop: int,
@@ -113,7 +113,7 @@ def propose(
             _share(places[column], sizes, begin, end, cut, children, splits[region])
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _space(longest: int, columns: int, tables: Tables) -> Space:
     """Make room for the longest region."""
     widest = 0
@@ -134,7 +134,7 @@ def _space(longest: int, columns: int, tables: Tables) -> Space:
     )
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _best(
     places: PlaceArray,  # (columns, rows)
     sizes: IntArray,  # (rows,)
@@ -175,7 +175,7 @@ def _best(
     return chosen, best
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _assign(
     tables: Tables,
     column: int,
@@ -201,7 +201,7 @@ def _assign(
         children[row] = space.lookup[places[row]]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _longest(begins: IntArray, start: int, stop: int) -> int:
     """Return the rows of the longest region."""
     longest = 0
@@ -210,7 +210,7 @@ def _longest(begins: IntArray, start: int, stop: int) -> int:
     return longest
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _extent(places: PlaceArray) -> tuple[int, int]:
     """Return the least and the greatest place."""
     low = places[0]
@@ -221,14 +221,14 @@ def _extent(places: PlaceArray) -> tuple[int, int]:
     return np.int64(low), np.int64(high)  # type: ignore[return-value]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _level(tables: Tables, column: int, level: int) -> PlaceArray:
     """Return the groups of one level."""
     begin = tables.roots[column] + level * tables.values[column]
     return tables.groups[begin : begin + tables.values[column]]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _common(tables: Tables, column: int, low: int, high: int) -> int:
     """Return the lowest level at which places share a group; what lies between then shares it too."""
     level = 0
@@ -239,7 +239,7 @@ def _common(tables: Tables, column: int, low: int, high: int) -> int:
     return level
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _varies(tables: Tables, column: int, low: int, high: int) -> bool:
     """Tell whether a column could be cut, were there records enough."""
     if low == high or tables.heights[column] == 0:
@@ -247,7 +247,7 @@ def _varies(tables: Tables, column: int, low: int, high: int) -> bool:
     return bool(_common(tables, column, low, high) > 0)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _span(tables: Tables, column: int, low: int, high: int) -> int:
     """Return the places that a part covers, minus one."""
     if tables.heights[column] == 0:
@@ -256,7 +256,7 @@ def _span(tables: Tables, column: int, low: int, high: int) -> int:
     return int(tables.covers[at + low]) - 1
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _width(tables: Tables, column: int, low: int, high: int) -> float:
     """Return the share of the whole column's width that a part has."""
     if tables.heights[column] > 0:
@@ -265,7 +265,7 @@ def _width(tables: Tables, column: int, low: int, high: int) -> float:
     return float((tables.positions[start + high] - tables.positions[start + low]) / tables.scales[column])
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _tally(places: PlaceArray, sizes: IntArray, low: int, high: int, space: Space) -> int:
     """Write the places that occur, ascending, and the records of each; return how many."""
     rows = places.shape[0]
@@ -303,7 +303,7 @@ def _tally(places: PlaceArray, sizes: IntArray, low: int, high: int, space: Spac
     return found
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _sort(keys: IntArray, other: IntArray, digits: IntArray, greatest: int) -> IntArray:
     """Sort keys by what lies above their lower half, byte by byte; return which array holds them."""
     shift = 32
@@ -327,7 +327,7 @@ def _sort(keys: IntArray, other: IntArray, digits: IntArray, greatest: int) -> I
     return keys
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _tally_cells(
     places: PlaceArray,
     sizes: IntArray,
@@ -350,7 +350,7 @@ def _tally_cells(
     return found
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _cut(
     tables: Tables,
     column: int,
@@ -381,13 +381,13 @@ def _cut(
     return Cut(cut.parts, score, cut.at, cut.need)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def cost(count: int) -> float:
     """Return count log2 count in 2^-20 bits, so that columns of equal entropy tie."""
     return float(np.rint(count * np.log2(count) * 1048576.0))
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _cut_by_order(
     values: IntArray, records: IntArray, total: int, least: int, choose: int, refused: int
 ) -> Cut:
@@ -417,7 +417,7 @@ def _cut_by_order(
     return found
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _gain(values: IntArray, at: int, left: int, total: int) -> int:
     """Return what a cut behind a value spares, in records times places."""
     last = values.shape[0] - 1
@@ -425,7 +425,7 @@ def _gain(values: IntArray, at: int, left: int, total: int) -> int:
     return int(whole - left * (values[at] - values[0]) - (total - left) * (values[last] - values[at + 1]))
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _worth(values: IntArray, records: IntArray, total: int, choose: int, place: int) -> tuple[int, int, int]:
     """Return what the cut behind a place spares, how far it is from the median, and where it is."""
     left = 0
@@ -437,7 +437,7 @@ def _worth(values: IntArray, records: IntArray, total: int, choose: int, place: 
     return gain, abs(2 * left - total), at - 1
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _cut_in_two(values: IntArray, records: IntArray, total: int) -> Cut:
     """Send half of the records to the left, of the median value as many as are needed."""
     need = total // 2
@@ -453,7 +453,7 @@ def _cut_in_two(values: IntArray, records: IntArray, total: int) -> Cut:
     return Cut(2, float(gain), values[at], need)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _cut_by_level(
     tables: Tables, column: int, values: IntArray, records: IntArray, total: int, least: int
 ) -> Cut:
@@ -477,7 +477,7 @@ def _cut_by_level(
     return Cut(parts, float(gain), level, 0)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _share(
     places: PlaceArray,
     sizes: IntArray,
@@ -502,7 +502,7 @@ def _share(
             need = 0
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def measure(
     start: int,  # the regions to look at
     stop: int,
@@ -538,7 +538,7 @@ def measure(
             child_records[first + 1] += more
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def divide(
     start: int,  # the regions to divide
     stop: int,

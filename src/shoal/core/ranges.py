@@ -7,6 +7,7 @@ are alike. What has no place on the scale, because it is missing or unknown, com
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -128,7 +129,7 @@ class Arrangement:
         both, own = np.unique((low * wide + high + 1) * 2 + more, return_inverse=True)
         low, high, more = both // 2 // wide, both // 2 % wide - 1, both % 2
         found = self._told(low, high, more, bounds=bounds)
-        return _united(found, own, self.hierarchy, int(self.counts.sum()))
+        return _united(found, own, self.hierarchy, int(self.counts.sum())) if bounds else (found, own)
 
     @cached_property
     def _ends_of_places(self) -> tuple[IntArray, IntArray]:
@@ -156,7 +157,9 @@ class Arrangement:
             labels = self._ends(names, lower, upper, some & (more == 0))
         else:
             told = zip(pairs, more.tolist(), strict=True)
-            labels = {names[0]: [_label(pair, missing=bool(also)) for pair, also in told]}
+            alone = some & (more == 0) & (self._steps[lower] == self._steps[upper])
+            shown = [_label(pair, missing=bool(also)) for pair, also in told]
+            labels = {names[0]: _told_apart(shown, alone.tolist())}
 
         def cover(code: int) -> Cover:
             pair = pairs[code]
@@ -199,15 +202,16 @@ class Arrangement:
         for slot in range(len(self.values)):
             held[slot] = (both[slot // 63] >> (slot % 63)) & 1
         members = [np.flatnonzero(held[:, group]).tolist() for group in range(both.shape[1])]
-        labels = {self.hierarchy.name: [_set([texts[slot] for slot in inside]) for inside in members]}
+        alone = [len(inside) == 1 and self.values[inside[0]] != null for inside in members]
+        shown = [_set([texts[slot] for slot in inside]) for inside in members]
+        labels = {self.hierarchy.name: _told_apart(shown, alone)}
         records = (self.counts[self.values][:, None] * held).sum(axis=0)
 
         def cover(code: int) -> Cover:
             values = [(texts[slot], self.values[slot] == null) for slot in members[code]]
             return {"values": [None if missing else text for text, missing in values]}
 
-        found = Groups(labels, held.sum(axis=0), records, cover)
-        return _united(found, own.reshape(-1), self.hierarchy, int(self.counts.sum()))
+        return Groups(labels, held.sum(axis=0), records, cover), own.reshape(-1)
 
 
 def arranged(hierarchy: Hierarchy, counts: IntArray) -> Arrangement:
@@ -246,6 +250,21 @@ def _set(values: list[str]) -> str:
     return "{" + ", ".join(f'"{value}"' if _UNCLEAR & set(value) else value for value in values) + "}"
 
 
+def _told_apart(labels: Sequence[str], alone: Sequence[bool]) -> list[str]:
+    """Quote labels that look like others, rather those of a value alone: groups never look alike.
+
+    >>> _told_apart(["{a, b}", "missing", "{a, b}", "missing"], [True, True, False, False])
+    ['"{a, b}"', '"missing"', '{a, b}', 'missing']
+    """
+    found = list(labels)
+    seen = set()
+    for at in sorted(range(len(found)), key=alone.__getitem__):
+        while found[at] in seen:
+            found[at] = f'"{found[at]}"'
+        seen.add(found[at])
+    return found
+
+
 def _with_top(groups: Groups, hierarchy: Hierarchy, counts: IntArray) -> Groups:
     """Add a group of all values, which the hierarchy does not have."""
     code = len(groups.leaves)
@@ -262,7 +281,7 @@ def _with_top(groups: Groups, hierarchy: Hierarchy, counts: IntArray) -> Groups:
 
 
 def _united(groups: Groups, own: IntArray, hierarchy: Hierarchy, total: int) -> tuple[Groups, IntArray]:
-    """Let groups that look alike be one, of which nothing is known but that it covers them all."""
+    """Let groups whose ends look alike be one, of which nothing is known but that it covers them all."""
     if groups.labels is None:
         raise TypeError
     known: dict[tuple[Shown, ...], int] = {}

@@ -17,11 +17,10 @@ import numpy as np
 
 from shoal.core.arrays import BoolArray, FloatArray, IntArray
 from shoal.core.classes import LABEL, Classes, label_of
-from shoal.core.counts import Counts, layout
+from shoal.core.counts import Counts, gathered, numbered, packed, selected
 from shoal.core.evaluate import Problem
 from shoal.core.groups import of_levels
 from shoal.core.hierarchy import Hierarchy
-from shoal.core.lowering import gathered, numbered, selected
 
 
 @dataclass(frozen=True)
@@ -57,6 +56,7 @@ class Steps:
     pairs: IntArray  # (steps,): the upper group, by its level
     short: IntArray  # (steps,): records in refused classes afterwards
     least: IntArray  # (steps,): the size of the smallest class afterwards
+    unknown: FloatArray  # (steps,): what is unknown of the labels afterwards, in bits
 
     @property
     def gains(self) -> FloatArray:
@@ -70,7 +70,7 @@ class Cut:
     """A level for every value of every column, and the classes that come of them."""
 
     problem: Problem
-    base: Counts  # without labels, which models do not look at
+    base: Counts  # with labels only where what is unknown of them is asked for: models do not look at them
     trees: tuple[Tree, ...]
     levels: tuple[IntArray, ...]  # per column: (values,)
 
@@ -82,7 +82,7 @@ class Cut:
     @cached_property
     def of(self) -> IntArray:
         """The class of each combination."""
-        return numbered(_packed(self._codes))
+        return numbered(packed(self._codes))
 
     @cached_property
     def classes(self) -> Classes:
@@ -103,6 +103,24 @@ class Cut:
     def least(self) -> int:
         """The size of the smallest class, whether it is refused or not."""
         return int(self.classes.sizes.min())
+
+    @cached_property
+    def unknown(self) -> float:
+        """What is unknown of the records' labels, in bits; 0 where labels are not followed."""
+        return float(self._unknown.sum())
+
+    @cached_property
+    def _unknown(self) -> FloatArray:
+        return self._unknown_in(self.classes, self.refused)
+
+    def _unknown_in(self, classes: Classes, refused: BoolArray) -> FloatArray:
+        """Return what is unknown of the labels in each class; of suppressed records it is everything."""
+        label = label_of(self.base)
+        if label is None:
+            return np.zeros(len(classes))
+        entries, known = classes.counts.sensitive[label], self.base.sensitive[label]
+        every = np.log2(len(np.unique(known.codes)))
+        return np.where(refused, classes.sizes * every, _bits(entries.rows, entries.counts))
 
     @cached_property
     def acceptable(self) -> bool:
@@ -140,7 +158,7 @@ class Cut:
         lower = tree.pairs(np.maximum(0, levels - 1))
         values = self.base.codes(tree.column)
         rows = np.flatnonzero(step[values] >= 0)
-        keys = _packed([lower[values[rows]], self.of[rows]])
+        keys = packed([lower[values[rows]], self.of[rows]])
         return self._judged(tree, pairs, step[values[rows]], selected(self.base, rows), keys, self.of[rows])
 
     def steps_up(self, tree: Tree) -> Steps | None:
@@ -164,7 +182,7 @@ class Cut:
         codes = [own[first[rows]] for own in self._codes]
         codes[tree.column] = of[rows]
         part = selected(self.classes.counts, rows)
-        return self._judged(tree, pairs, of[rows], part, _packed(codes), rows)
+        return self._judged(tree, pairs, of[rows], part, packed(codes), rows)
 
     def _judged(
         self, tree: Tree, pairs: IntArray, step: IntArray, part: Counts, keys: IntArray, before: IntArray
@@ -174,17 +192,21 @@ class Cut:
         classes = Classes(gathered(part, after), self.problem.about)
         of = np.empty(len(classes), np.int64)
         of[after] = step
-        refused = np.where(self.problem.violations(classes), classes.sizes, 0)
-        was = np.where(self.refused[before], part.sizes, 0)
-        short = self.short + np.bincount(of, refused, len(pairs)) - np.bincount(step, was, len(pairs))
-        least = self._least_beside(len(pairs), before, step)
+        number = len(pairs)
+        parted = np.full(len(self.classes), number)  # by no step
+        parted[before] = step
+        refused = self.problem.violations(classes)
+        was = np.where(self.refused, self.classes.sizes, 0)
+        short = self.short + _per_step(of, np.where(refused, classes.sizes, 0), number)
+        short -= _per_step(parted, was, number)
+        unknown = self.unknown + _per_step(of, self._unknown_in(classes, refused), number)
+        unknown -= _per_step(parted, self._unknown, number)
+        least = self._least_beside(number, parted)
         np.minimum.at(least, of, classes.sizes)
-        return Steps(tree, pairs, short.astype(np.int64), least)
+        return Steps(tree, pairs, short.astype(np.int64), least, unknown)
 
-    def _least_beside(self, number: int, before: IntArray, step: IntArray) -> IntArray:
+    def _least_beside(self, number: int, of: IntArray) -> IntArray:
         """Return the size of the smallest class that is in none of a step's, for each."""
-        of = np.full(len(self.classes), number)
-        of[before] = step
         least = np.full(number + 1, self.problem.records)
         np.minimum.at(least, of, self.classes.sizes)
         smallest = int(np.argmin(least))
@@ -194,26 +216,16 @@ class Cut:
 
 
 def top(problem: Problem) -> Cut:
-    """Return the cut that takes every value as high as it may go."""
+    """Return the cut that takes every value as high as it may go; labels are followed if some may be lost."""
     trees = _trees(problem)
-    return Cut(problem, _unlabelled(problem), trees, tuple(tree.settled[tree.high] for tree in trees))
+    base = problem.counts if problem.limit else _unlabelled(problem)
+    return Cut(problem, base, trees, tuple(tree.settled[tree.high] for tree in trees))
 
 
 def bottom(problem: Problem) -> Cut:
     """Return the cut that takes every value as low as it may go."""
     trees = _trees(problem)
     return Cut(problem, _unlabelled(problem), trees, tuple(tree.settled[tree.low] for tree in trees))
-
-
-def refusal(problem: Problem) -> str | None:
-    """Say why cuts cannot honour a problem, or None."""
-    if label_of(problem.counts) is None:
-        return "it needs a label: COLUMN, which a classifier is to predict"
-    if len(problem.lattice.axes) < len(problem.lattice.columns):
-        return "a cut has no one level for a column, so same_level says nothing of it"
-    if problem.counts.population is not None:
-        return "a population has no cuts to look up"
-    return None
 
 
 def _unlabelled(problem: Problem) -> Counts:
@@ -266,7 +278,8 @@ def _gains(problem: Problem, column: int, hierarchy: Hierarchy) -> FloatArray:
     below = np.empty(0)
     for level in range(hierarchy.height + 1):
         own = hierarchy.groups(level)[codes]
-        bits = _bits((own << labels.bits) | labels.codes, own, labels.counts)
+        keys, of = np.unique((own << labels.bits) | labels.codes, return_inverse=True)
+        bits = _bits(keys >> labels.bits, np.bincount(of.reshape(-1), labels.counts))
         if level:
             records = np.bincount(own, labels.counts, len(bits))
             lost = bits - np.bincount(hierarchy.steps[level - 1], below, len(bits))
@@ -275,14 +288,16 @@ def _gains(problem: Problem, column: int, hierarchy: Hierarchy) -> FloatArray:
     return gains
 
 
-def _bits(keys: IntArray, groups: IntArray, counts: IntArray) -> FloatArray:
-    """Return the entropy of each group's labels times its records; `keys` are pairs of group and label."""
-    first, each = np.unique(keys, return_index=True, return_inverse=True)[1:]
-    pairs = np.bincount(each.reshape(-1), counts)
+def _bits(groups: IntArray, counts: IntArray) -> FloatArray:
+    """Return the entropy of each group's labels times its records; a label of a group is one row."""
     totals = np.bincount(groups, counts).astype(np.float64)
-    held = np.bincount(groups[first], pairs * np.log2(pairs))
-    bits: FloatArray = totals * np.log2(totals) - held
+    bits: FloatArray = totals * np.log2(totals) - np.bincount(groups, counts * np.log2(counts))
     return bits
+
+
+def _per_step(of: IntArray, amounts: IntArray | FloatArray, number: int) -> FloatArray:
+    """Add up amounts of classes for each step; those of no step have its number after the last."""
+    return np.bincount(of, amounts, number + 1)[:number].astype(np.float64)
 
 
 def _steps(upper: IntArray) -> tuple[IntArray, IntArray]:
@@ -293,13 +308,5 @@ def _steps(upper: IntArray) -> tuple[IntArray, IntArray]:
 
 def _one_by_one(tree: Tree, pairs: IntArray, following: Sequence[Cut]) -> Steps:
     short = np.array([cut.short for cut in following])
-    return Steps(tree, pairs, short, np.array([cut.least for cut in following]))
-
-
-def _packed(codes: Sequence[IntArray]) -> IntArray:
-    """Pack several codes of each row into words."""
-    fields = layout([max(1, int(own.max()).bit_length()) for own in codes])
-    words = np.zeros((fields[-1].word + 1, len(codes[0])), np.int64)
-    for field, own in zip(fields, codes, strict=True):
-        words[field.word] |= own << field.shift
-    return words
+    least = np.array([cut.least for cut in following])
+    return Steps(tree, pairs, short, least, np.array([cut.unknown for cut in following]))

@@ -7,13 +7,13 @@ depth, and only what lies deeper is rolled up again.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from shoal.core.arrays import IntArray
+from shoal.core.compilation import compiled
 from shoal.core.kernels import group, rewrite, table_size
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def count_nodes(
     keys: IntArray,  # (rows,): one-word keys, every axis at its lowest level
     counts: IntArray,  # (rows,)
@@ -48,7 +48,7 @@ def count_nodes(
     return short, classes, scanned, cost
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def spread_nodes(
     keys: IntArray,  # (rows,): one-word keys, every axis at its lowest level
     counts: IntArray,  # (rows,)
@@ -103,7 +103,7 @@ def spread_nodes(
     return begins, classes, scanned
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _begin(
     keys: IntArray, counts: IntArray, axes: int, held_keys: IntArray, held_counts: IntArray
 ) -> tuple[IntArray, IntArray, IntArray]:
@@ -117,7 +117,7 @@ def _begin(
     return np.zeros(axes + 1, np.int64), np.full(axes + 1, keys.shape[0], np.int64), np.zeros(axes, np.int64)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _advance(
     node: IntArray,  # (axes,)
     at: IntArray,  # (axes,): present levels
@@ -169,7 +169,7 @@ def _advance(
     return scanned, cost
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _spread(
     values: IntArray, weights: IntArray, tally: IntArray, out_values: IntArray, out_weights: IntArray
 ) -> int:
@@ -201,7 +201,7 @@ def _spread(
     return found
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _insert(value: int, weight: int, found: int, out_values: IntArray, out_weights: IntArray) -> int:
     """Add a weight at its place among ascending values; return how many there are, or -1 without room."""
     place = found

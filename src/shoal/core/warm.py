@@ -68,10 +68,10 @@ def to_partition() -> list[Callable[[], object]]:
 
 def to_cut() -> list[Callable[[], object]]:
     """Return what compiles the kernels that search over cuts, where numba's cache does not hold them."""
-    from shoal.core import cut_kernels
+    from shoal.core import cut_nodes, cut_steps, cut_tables
 
-    kernels = (cut_kernels.divide, cut_kernels.merge, cut_kernels.added, cut_kernels.removed)
-    return [] if all(map(_compiled, (*kernels, cut_kernels.settle))) else [_cut]
+    kernels = (cut_tables.divide, cut_tables.merge, cut_steps.added, cut_steps.removed)
+    return [] if all(map(_compiled, (*kernels, cut_nodes.settle))) else [_cut]
 
 
 def _compiled(kernel: Any) -> bool:

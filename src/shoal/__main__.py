@@ -1,0 +1,8 @@
+"""The command line as `python -m shoal`."""
+
+from __future__ import annotations
+
+from shoal.cli import main
+
+if __name__ == "__main__":
+    main()
