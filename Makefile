@@ -19,7 +19,7 @@ demo: $(VENV)/.demo
 	$(RUN)/shoal demo
 
 test: $(VENV)/.dev
-	$(RUN)/python -m pytest -q -n 2
+	$(RUN)/python -m pytest -q -n 2 --dist loadgroup
 
 lint: $(VENV)/.dev
 	$(RUN)/ruff check .
@@ -33,7 +33,7 @@ docs: $(VENV)/.dev
 
 bench: $(VENV)/.dev
 	$(RUN)/python benchmarks/search.py
-	$(RUN)/python benchmarks/endtoend.py
+	$(RUN)/python benchmarks/scale.py
 	$(RUN)/python benchmarks/family.py
 	$(RUN)/python benchmarks/negotiation.py
 	$(RUN)/python benchmarks/diagnosis.py

@@ -222,7 +222,7 @@ def test_a_population_is_refused(tmp_path: Path) -> None:
     from shoal.engines.duckdb import DuckDb
 
     engine, table = DuckDb(), people(MANY)
-    engine.write(engine.open(table), tmp_path / "all.csv")
+    engine.write(engine.open(table), engine.target(tmp_path / "all.csv"))
     models = [
         {"distinct-l-diversity": {"l": 2}},
         {"k-map": {"k": 2, "population": str(tmp_path / "all.csv")}},

@@ -129,7 +129,7 @@ class Lists(Engine):
     def recode(self, *_, **__):
         raise NotImplementedError
 
-    format_of = write = materialize = recode
+    target = write = materialize = recode
 
 
 def diagnosed(rows, sensitive=None, **options):

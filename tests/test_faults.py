@@ -13,7 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -23,10 +23,13 @@ from typer.testing import CliRunner, Result
 
 import shoal
 from shoal.cli import app
-from shoal.engines.duckdb import DuckDb, _told
+from shoal.core.contracts import Target
+from shoal.engines.duckdb import DuckDb
 from shoal.errors import OutputError, interruptible
-from shoal.publish import Draft, draft, private_folder, tells_of
+from shoal.publish import Draft, draft, private_folder
+from shoal.publish import tells_of as tells_of_stage
 from shoal.sample import bundled, write_csv
+from shoal.stage import stage_of
 
 # Ibis calls an old name of DuckDB's.
 pytestmark = pytest.mark.filterwarnings("ignore:fetch_arrow_table:DeprecationWarning")
@@ -37,15 +40,25 @@ SHOAL = Path(sys.executable).parent / "shoal"
 # A small release, straight through the protocol
 
 
+def drafted(
+    output: Path, *, force: bool, beside: dict[str, Path] | None = None
+) -> AbstractContextManager[Draft]:
+    return draft(Target(str(output), "file", ".csv"), DuckDb(), force=force, beside=beside)
+
+
+def tells_of(private: Path, output: Path) -> bool:
+    return tells_of_stage(private, stage_of(Target(str(output), "file", ".csv"), output, DuckDb()))
+
+
 def write(begun: Draft, text: str) -> None:
-    begun.temporary.write_text(text)
+    begun.stage.waiting.write_text(text)
     for name in begun.beside:
         (begun.private / name).write_text(text)
 
 
 def publish(output: Path, text: str, *, force: bool = False) -> None:
     """Release a text; its recipe and its codebook tell which."""
-    with draft(output, ".csv", force=force, beside=beside(output)) as begun:
+    with drafted(output, force=force, beside=beside(output)) as begun:
         write(begun, text)
         begun.commit({"of": text}, {})
 
@@ -92,7 +105,7 @@ def test_a_private_folder_tells_of_its_own_release_alone(output: Path) -> None:
 
 
 def test_what_a_draft_writes_is_closed_to_others(output: Path) -> None:
-    with draft(output, ".csv", force=False) as begun:
+    with drafted(output, force=False) as begun:
         for folder in (begun.private, begun.spill):
             assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     assert not any(output.parent.iterdir())
@@ -102,7 +115,7 @@ def test_what_a_draft_writes_is_closed_to_others(output: Path) -> None:
 
 
 def test_the_second_of_two_runs_is_refused_without_force(output: Path) -> None:
-    with draft(output, ".csv", force=False, beside=beside(output)) as late:
+    with drafted(output, force=False, beside=beside(output)) as late:
         write(late, "late")
         publish(output, "early")
         with pytest.raises(OutputError, match="appeared while this ran"):
@@ -112,18 +125,18 @@ def test_the_second_of_two_runs_is_refused_without_force(output: Path) -> None:
 
 def test_the_last_of_two_runs_wins_whole_with_force(output: Path) -> None:
     publish(output, "old")
-    with draft(output, ".csv", force=True, beside=beside(output)) as late:
+    with drafted(output, force=True, beside=beside(output)) as late:
         write(late, "late")
         publish(output, "early", force=True)
-        assert late.temporary.exists()
+        assert late.stage.waiting.exists()
         late.commit({"of": "late"}, {})
     assert whole(output, "late")
 
 
 def test_a_run_leaves_the_temporaries_of_a_live_one_alone(output: Path) -> None:
-    with draft(output, ".csv", force=False, beside=beside(output)) as alive:
+    with drafted(output, force=False, beside=beside(output)) as alive:
         write(alive, "alive")
-        with pytest.raises(RuntimeError, match="planted"), draft(output, ".csv", force=False):
+        with pytest.raises(RuntimeError, match="planted"), drafted(output, force=False):
             raise RuntimeError("planted")  # noqa: EM101
         alive.commit({"of": "alive"}, {})
     assert whole(output, "alive")
@@ -182,10 +195,13 @@ import os, signal, sys
 from contextlib import suppress
 from pathlib import Path
 from shoal.errors import OutputError
+from shoal.core.contracts import Target
+from shoal.engines.duckdb import DuckDb
 from shoal.publish import draft
 
 def release(output, force, moment):
     beside = {"codebook.csv": output.with_name("book.csv"), "sensitive.csv": output.with_name("second.csv")}
+    target, engine = Target(str(output), "file", ".csv"), DuckDb()
     seen = 0
 
     def kill(event, arguments):
@@ -195,8 +211,8 @@ def release(output, force, moment):
             os.kill(os.getpid(), signal.SIGKILL)
 
     sys.addaudithook(kill)
-    with suppress(OutputError), draft(output, ".csv", force=force, beside=beside) as begun:
-        begun.temporary.write_text("new")
+    with suppress(OutputError), draft(target, engine, force=force, beside=beside) as begun:
+        begun.stage.waiting.write_text("new")
         for name in beside:
             (begun.private / name).write_text("new")
         begun.commit({"of": "new"}, {})
@@ -239,7 +255,7 @@ def beginning(output: Path, *, force: bool) -> Path:
 
 def check_settled(output: Path, *, force: bool) -> None:
     """Let another run begin and give up: what is left is whole, or nothing where nothing was before."""
-    with suppress(OutputError), draft(output, ".csv", force=False, beside=beside(output)):
+    with suppress(OutputError), drafted(output, force=False, beside=beside(output)):
         pass
     if force or output.exists():
         assert whole(output, "new" if output.read_text() == "new" else "old")
@@ -297,11 +313,11 @@ def test_a_run_with_less_beside_it_settles_one_with_more(tmp_path: Path, reaper:
         output = beginning(tmp_path / str(moment) / "r.csv", force=True)
         if not reaper(output, force=True, moment=moment):
             break
-        with suppress(OutputError), draft(output, ".csv", force=False):
+        with suppress(OutputError), drafted(output, force=False):
             pass
         assert whole(output, output.read_text())
-        with draft(output, ".csv", force=True) as begun:
-            begun.temporary.write_text("alone")
+        with drafted(output, force=True) as begun:
+            begun.stage.waiting.write_text("alone")
             begun.commit({"of": "alone"}, {})
         assert {path.name for path in output.parent.iterdir()} == {"r.csv", "r.csv.private"}
     assert moment > 20
@@ -603,7 +619,7 @@ def test_a_polite_kill_leaves_nothing(large: tuple[Path, Path], output: Path, mo
 
 
 def test_the_database_s_word_for_ctrl_c_is_understood() -> None:
-    with pytest.raises(KeyboardInterrupt), _told():
+    with pytest.raises(KeyboardInterrupt), DuckDb().told():
         raise RuntimeError("Query interrupted")  # noqa: EM101
 
 

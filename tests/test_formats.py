@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import pandas
+import polars
+import pyarrow as pa
 import pyreadstat
 import pytest
 
@@ -66,3 +70,32 @@ def test_a_reader_that_is_not_installed_is_named(tmp_path: Path, monkeypatch: py
 def test_other_formats_can_be_read_but_not_written(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"Unknown format of 'out.sav'. Use one of .csv"):
         shoal.anonymize(frame(), POLICY, output=tmp_path / "out.sav")
+
+
+BERLIN = [datetime(2024, 7, 2, 0, 0, tzinfo=ZoneInfo("Europe/Berlin"))] * 2 + [
+    datetime(2024, 12, 2, 23, 30, tzinfo=ZoneInfo("Europe/Berlin"))
+] * 2
+
+
+@pytest.mark.parametrize("role", ["quasi-identifier", "other"])
+@pytest.mark.parametrize("kind", ["arrow", "polars", "pandas", "pandas with arrow"])
+def test_a_time_with_a_zone_stays_the_same_moment(role: str, kind: str) -> None:
+    table = pa.table({"at": pa.array(BERLIN, pa.timestamp("us", "Europe/Berlin")), "sex": ["f"] * 4})
+    frame = {
+        "arrow": lambda: table,
+        "polars": lambda: polars.from_arrow(table),
+        "pandas": table.to_pandas,
+        "pandas with arrow": lambda: table.to_pandas(types_mapper=pandas.ArrowDtype),
+    }[kind]()
+    column = {"role": role, "hierarchy": {"dates": ["year"]}} if role != "other" else {"role": role}
+    policy = {
+        "columns": {"at": column, "sex": {"role": "quasi-identifier", "hierarchy": "flat"}},
+        "models": [{"k-anonymity": {"k": 2}}],
+    }
+    levels = {"sex": 0} | ({"at": 0} if role != "other" else {})
+    released = shoal.anonymize(frame, policy, node=levels).table
+    values = released["at"].to_list() if kind != "arrow" else released["at"].to_pylist()
+    assert sorted(values) == sorted(BERLIN)
+    assert (released["at"].type if kind == "arrow" else released["at"].dtype) == (
+        table["at"].type if kind == "arrow" else frame["at"].dtype
+    )

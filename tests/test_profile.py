@@ -159,8 +159,12 @@ def test_suppression_never_grows_going_up(case: Case, least: int) -> None:
 def test_keys_of_several_words_are_tabulated_alike(case: Case, words: int) -> None:
     """Where keys do not fit one word the counts go another way, to the same numbers."""
     problem = whole(case)
-    one = Tabulation(problem.counts, problem.hierarchies, problem.lattice, tuple(problem.counts.sensitive))
-    other = Tabulation(problem.counts, problem.hierarchies, problem.lattice, tuple(problem.counts.sensitive))
+    one = Tabulation(
+        problem.counts, problem.hierarchies, problem.lattice, tuple(problem.counts.sensitive), problem.memory
+    )
+    other = Tabulation(
+        problem.counts, problem.hierarchies, problem.lattice, tuple(problem.counts.sensitive), problem.memory
+    )
     other._counters = {}
     for tabulation in (one, other):
         assert list(tabulation.slices(size=words))[-1] == problem.lattice.size
@@ -662,7 +666,7 @@ def test_a_slice_stopped_halfway_leaves_whole_tables(case: Case, size: int, afte
     """Ctrl-C may come after sizes were counted and before distinct values were."""
     problem = whole(case)
     sensitive = tuple(filter(own_name, problem.counts.sensitive))
-    tabulation = Tabulation(problem.counts, problem.hierarchies, problem.lattice, sensitive)
+    tabulation = Tabulation(problem.counts, problem.hierarchies, problem.lattice, sensitive, problem.memory)
     counted = 0
 
     def stop(self: Any, index: Any, name: str | None) -> Any:

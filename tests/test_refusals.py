@@ -45,7 +45,7 @@ def test_a_finer_release_with_a_population_is_advised_to_leave_the_option_out(
     from shoal.engines.duckdb import DuckDb
 
     engine, everybody = DuckDb(), tmp_path / "all.csv"
-    engine.write(engine.open(people()), everybody)
+    engine.write(engine.open(people()), engine.target(everybody))
     asked = policy({algorithm: {option: True}}, [{"k-map": {"k": 2, "population": str(everybody)}}])
     with pytest.raises(CannotHonour) as caught:
         shoal.anonymize(people(), asked)
@@ -154,7 +154,7 @@ def shown(
     from shoal.engines.duckdb import DuckDb
 
     engine = DuckDb()
-    engine.write(engine.open(people() if table is None else table), tmp_path / "in.csv")
+    engine.write(engine.open(people() if table is None else table), engine.target(tmp_path / "in.csv"))
     release = shoal.anonymize(tmp_path / "in.csv", asked, output=tmp_path / "out.csv")
     show_release(release)
     lines = [line.strip("│ ").split("│") for line in capsys.readouterr().out.splitlines() if "│" in line]

@@ -23,6 +23,7 @@ import pyarrow.parquet
 import pytest
 
 import shoal
+from shoal.core.contracts import Target
 from shoal.engines.duckdb import DuckDb
 from shoal.errors import DataError, Infeasible, InternalError, OutputError, PolicyError, UsageError
 
@@ -855,3 +856,10 @@ def test_a_name_of_ours_is_taken_or_refused_by_name(name: str) -> None:
         assert release_with(name) == EXPECTED
     except UsageError as error:
         assert name in str(error)  # noqa: PT017 - either is right
+
+
+def test_no_two_tables_share_a_private_folder() -> None:
+    names = ["x y", "x_y", "x%20y", '"x y"', "`x y`", "x.y", '"x.y"', "x/y", "größe", "x''y", "X y"]
+    assert len({Target(name, "table").path for name in names}) == len(names)
+    assert Target('clinic."people"', "table").path == Target("clinic.people", "table").path
+    assert all(str(Target(name, "table").path.parent) == "." for name in names)

@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from shoal.choose import AUTO, engine_for
 from shoal.codebook import codebook_path, write_codebook, write_mapping
 from shoal.core.arrays import BoolArray, IntArray
 from shoal.core.classes import UNIT, Classes
-from shoal.core.contracts import Engine, Guarantee
+from shoal.core.contracts import Engine, Guarantee, Target
 from shoal.core.counts import Domain
 from shoal.core.evaluate import Evaluation, Evaluator, Problem, Progress
 from shoal.core.groups import Shown
@@ -22,7 +23,6 @@ from shoal.core.hierarchy import Hierarchy
 from shoal.core.matching import Saved, matched
 from shoal.core.recoding import Recoding
 from shoal.core.warm import to_compile
-from shoal.engines import ENGINES
 from shoal.errors import (
     InternalError,
     OutputError,
@@ -49,7 +49,7 @@ def anonymize(
     force: bool = False,
     node: Chosen = None,
     mapping: bool = False,
-    engine: str | Engine = "duckdb",
+    engine: str | Engine = AUTO,
     memory_limit: str | None = None,
     seconds: float | None = None,
     progress: Progress | None = None,
@@ -65,8 +65,7 @@ def anonymize(
         message = f"seconds must be above 0, got {seconds}."
         raise UsageError(message)
     policy, levels = adopted(Policy.load(policy), node)
-    if isinstance(engine, str):
-        engine = ENGINES.create(engine, {"memory_limit": memory_limit} if memory_limit else {})
+    engine = engine_for(engine, table, memory_limit)
     wish = Wish(policy, levels, seconds)
     return released(table, wish, engine, output=output, force=force, mapping=mapping, progress=progress)
 
@@ -105,24 +104,27 @@ def released(
     apart = separated(wish.policy)
     run = _Run(wish, engine, progress or (lambda *_: None))
     if output is None:
-        return run.in_memory(table)
-    path = Path(output)
-    ending = engine.format_of(path)
-    beside = {CODEBOOK: codebook_path(path)}
+        try:
+            return run.in_memory(table)
+        finally:
+            engine.close()
+    target = engine.target(output)
+    beside = {CODEBOOK: codebook_path(target.path)}
     if apart:
-        beside[f"{SENSITIVE}{ending}"] = path_beside(path, ending)
-    for written in (path, *beside.values()):
-        if (
-            isinstance(table, str | Path)
-            and written.exists()
-            and Path(table).exists()
-            and written.samefile(table)
-        ):
-            message = f"{str(written)!r} is the input and would be replaced. Name another output."
+        if target.kind == "table":
+            message = f"Algorithm 'anatomy' releases two tables, which {target.name!r} is not. Name a file."
             raise OutputError(message)
-    with draft(path, ending, force=force, beside=beside) as begun:
-        engine.spill(begun.spill)
-        return run.to_file(table, begun, mapping=mapping)
+        beside[f"{SENSITIVE}{target.ending}"] = path_beside(target.path, target.ending)
+    try:
+        for written in (target, *[Target(str(path), "file") for path in beside.values()]):
+            if engine.same(table, written):
+                message = f"{written.name!r} is the input and would be replaced. Name another output."
+                raise OutputError(message)
+        with draft(target, engine, force=force, beside=beside) as begun:
+            engine.spill(begun.spill)
+            return run.to_file(table, begun, mapping=mapping)
+    finally:
+        engine.close()
 
 
 class _Run:
@@ -156,16 +158,18 @@ class _Run:
 
     def to_file(self, source: Any, begun: Draft, *, mapping: bool) -> Release:
         found = self.find(source)
-        waiting = f"{SENSITIVE}{begun.ending}"
+        target = begun.stage.target
+        waiting = f"{SENSITIVE}{target.ending}"
         with self.phase("recode"):
-            self.engine.write(self.recode(found), begun.temporary)
+            begun.stage.write(self.recode(found))
             second = self.second(found)
             if second is not None:
-                self.engine.write(second, begun.private / waiting)
+                self.engine.write(second, replace(target, name=str(begun.private / waiting)))
         written = None if second is None else begun.private / waiting
-        verification = self.check(found, begun.temporary, written)
+        verification = self.check(found, begun.stage.waiting, written)
         where = {"codebook": begun.beside[CODEBOOK], "sensitive_table": begun.beside.get(waiting)}
-        release = self.release(found, verification, output=begun.output, **where)
+        output = target.name if target.kind == "table" else begun.output
+        release = self.release(found, verification, output=output, **where)
         recipe = recipe_of(self.policy, found.problem, found.evaluation, found.domains)
         if mapping:
             write_mapping(begun.private / "mapping", found.problem, found.recoding, found.domains)
@@ -178,7 +182,7 @@ class _Run:
         table = self.engine.open(source)
         with self.phase("count"):
             counts, domains = counted(table, policy, self.engine)
-        problem = problem_of(policy, counts, domains, self.wish.levels)
+        problem = problem_of(policy, counts, domains, self.wish.levels, self.engine.memory)
         self.warm(problem)
         with self.phase("search"):
             name, evaluation = self.wish.found(problem, self.progress)
@@ -201,7 +205,7 @@ class _Run:
 
     def warm(self, problem: Problem) -> None:
         """Compile the kernels that will be needed, where this has not been done on this machine."""
-        waiting = to_compile(len(problem.counts.keys))
+        waiting = to_compile(problem.counts.words)
         if self.wish.regions is None and self.policy.search_algorithm is not None:
             waiting += self.policy.search_algorithm.to_compile()
         if waiting:

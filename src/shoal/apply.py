@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from shoal.anonymize import Wish, released
+from shoal.choose import AUTO, engine_for
 from shoal.core.contracts import Engine
 from shoal.core.evaluate import Progress
-from shoal.engines import ENGINES
 from shoal.recipe import Recipe
 from shoal.release import Release
 
@@ -21,7 +21,7 @@ def apply(
     output: str | Path | None = None,
     force: bool = False,
     mapping: bool = False,
-    engine: str | Engine = "duckdb",
+    engine: str | Engine = AUTO,
     memory_limit: str | None = None,
     progress: Progress | None = None,
 ) -> Release:
@@ -32,7 +32,6 @@ def apply(
     Raises Infeasible where the recoding no longer holds; its `nearest` says what would.
     """
     found = Recipe.load(recipe)
-    if isinstance(engine, str):
-        engine = ENGINES.create(engine, {"memory_limit": memory_limit} if memory_limit else {})
+    engine = engine_for(engine, table, memory_limit)
     wish = Wish(found.policy, found.levels, regions=found.regions)
     return released(table, wish, engine, output=output, force=force, mapping=mapping, progress=progress)

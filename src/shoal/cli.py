@@ -34,6 +34,8 @@ from shoal.commands.options import (
     PolicyFile,
     Reveal,
     Seconds,
+    SparkMaster,
+    read_engine,
     read_generalize,
     read_node,
     read_policy,
@@ -108,7 +110,8 @@ def anonymize(
     generalize: Generalize = None,
     interactive: Interactive = False,
     seconds: Seconds = None,
-    engine: EngineName = "duckdb",
+    engine: EngineName = "auto",
+    spark_master: SparkMaster = None,
     memory_limit: MemoryLimit = None,
     force: Force = False,
     mapping: Mapping_ = False,
@@ -122,7 +125,14 @@ def anonymize(
         wanted = read_policy(policy, model, suppression_limit, metric, algorithm)
         wanted = read_generalize(wanted, generalize)
         if interactive:
-            wanted = talk(data, wanted, read_node(node), engine, memory_limit, as_json=as_json)
+            wanted = talk(
+                data,
+                wanted,
+                read_node(node),
+                read_engine(engine, spark_master, memory_limit),
+                memory_limit,
+                as_json=as_json,
+            )
     with reporting(as_json, reveal), progress_bar() as progress:
         release = run(
             data,
@@ -131,7 +141,7 @@ def anonymize(
             force=force,
             node=read_node(node),
             mapping=mapping,
-            engine=engine,
+            engine=read_engine(engine, spark_master, memory_limit),
             memory_limit=memory_limit,
             seconds=seconds,
             progress=progress,
@@ -152,7 +162,8 @@ def verify(
     sensitive_table: Annotated[
         Path | None, typer.Option(help="The second table of a release by anatomy, where it is not beside it.")
     ] = None,
-    engine: EngineName = "duckdb",
+    engine: EngineName = "auto",
+    spark_master: SparkMaster = None,
     as_json: AsJson = False,
     reveal: Reveal = False,
 ) -> None:
@@ -167,7 +178,7 @@ def verify(
             recipe=recipe,
             reference=reference,
             sensitive_table=sensitive_table,
-            engine=engine,
+            engine=read_engine(engine, spark_master),
         )
     if as_json:
         print_json(found.to_dict())
@@ -182,7 +193,8 @@ def apply(
     data: Data,
     output: Output,
     mapping: Mapping_ = False,
-    engine: EngineName = "duckdb",
+    engine: EngineName = "auto",
+    spark_master: SparkMaster = None,
     memory_limit: MemoryLimit = None,
     force: Force = False,
     as_json: AsJson = False,
@@ -198,7 +210,7 @@ def apply(
             output=output,
             force=force,
             mapping=mapping,
-            engine=engine,
+            engine=read_engine(engine, spark_master, memory_limit),
             memory_limit=memory_limit,
             progress=progress,
         )
@@ -213,7 +225,8 @@ def init(
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Ask nothing.")] = False,
     force: Force = False,
-    engine: EngineName = "duckdb",
+    engine: EngineName = "auto",
+    spark_master: SparkMaster = None,
     as_json: AsJson = False,
     reveal: Reveal = False,
 ) -> None:
@@ -228,7 +241,7 @@ def init(
         if output and output.exists() and not force:
             message = f"{str(output)!r} exists. Use --force to replace it."
             raise OutputError(message)
-        found = guess(data, engine=engine)
+        found = guess(data, engine=read_engine(engine, spark_master))
         if sys.stdin.isatty() and not yes and not as_json:
             found = ask_roles(found, _ask)
         text = policy_text(found)
@@ -287,7 +300,8 @@ def show(
 def check(
     data: Data,
     policy: PolicyFile,
-    engine: EngineName = "duckdb",
+    engine: EngineName = "auto",
+    spark_master: SparkMaster = None,
     as_json: AsJson = False,
     reveal: Reveal = False,
 ) -> None:
@@ -297,7 +311,7 @@ def check(
     from shoal.hierarchies import check_hierarchies
 
     with reporting(as_json, reveal):
-        found = check_hierarchies(data, policy, engine=engine)
+        found = check_hierarchies(data, policy, engine=read_engine(engine, spark_master))
     if as_json:
         print_json({"columns": [one.to_dict(reveal=reveal) for one in found]})
     else:

@@ -20,12 +20,12 @@ from statistics import fmean
 from typing import Any
 
 from shoal.algorithms import ALGORITHMS
+from shoal.choose import AUTO, engine_for
 from shoal.comparison import Comparison, Row, Stopped
 from shoal.core.contracts import Algorithm, Engine, Guarantee, NodeSearch
 from shoal.core.counts import Domain
 from shoal.core.evaluate import Evaluation, Problem, Progress, tie
 from shoal.core.warm import to_compile
-from shoal.engines import ENGINES
 from shoal.errors import (
     CannotHonour,
     Infeasible,
@@ -65,7 +65,7 @@ def compare(
     metrics: Named | Sequence[Named] | None = None,
     node: Mapping[str, int] | None = None,
     journal: str | Path | None = None,
-    engine: str | Engine = "duckdb",
+    engine: str | Engine = AUTO,
     memory_limit: str | None = None,
     seconds: float | None = None,
     progress: Progress | None = None,
@@ -84,13 +84,12 @@ def compare(
         seconds = float(seconds)
     policy = Policy.load(policy)
     groups = _policies(policy, algorithms, k, suppression_limits, metrics)
-    if isinstance(engine, str):
-        engine = ENGINES.create(engine, {"memory_limit": memory_limit} if memory_limit else {})
+    engine = engine_for(engine, table, memory_limit)
     tell = progress or (lambda *_: None)
     tell("count", 0, None)
     label = next((one.label_needed for group in groups for one in group if one.label_needed), None)
     counts, domains = counted(engine.open(table), groups[0][0], engine, label=label)
-    base = problem_of(groups[0][0], counts, domains, node)
+    base = problem_of(groups[0][0], counts, domains, node, engine.memory)
     check_label(base)
     posed = [[(one, with_wishes(base, one)) for one in group] for group in groups]
     known = _fingerprint(base, domains, policy, seconds)
@@ -214,7 +213,7 @@ class _Run:
     def warm(self) -> None:
         """Compile what is not compiled, then let every search run once on little: no row pays for that."""
         problem = self.posed[0][0][1]
-        waiting = to_compile(len(problem.counts.keys))
+        waiting = to_compile(problem.counts.words)
         asked_for = [policy.search_algorithm for group in self.posed for policy, _ in group]
         for algorithm in {type(one): one for one in asked_for if one is not None}.values():
             waiting += algorithm.to_compile()
@@ -401,8 +400,8 @@ def _fingerprint(
             for step in sensitive.hierarchy.steps if sensitive.hierarchy else ():
                 digest.update(step.tobytes())
         if counts.population:
-            digest.update(counts.population.keys.tobytes())
-            digest.update(counts.population.sizes.tobytes())
+            for part in counts.population.parts():
+                digest.update(part)
         return digest.hexdigest()
 
     return known

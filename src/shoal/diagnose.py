@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from shoal.choose import AUTO, engine_for
 from shoal.core.contracts import Engine
 from shoal.core.evaluate import Progress
 from shoal.core.subsets import Source
 from shoal.core.warm import to_project
 from shoal.diagnosis import Diagnosis
-from shoal.engines import ENGINES
 from shoal.errors import DataError, UnknownName, UsageError
 from shoal.init import check_header
 from shoal.questions import check_names
@@ -26,7 +26,7 @@ def diagnose(
     columns: Chosen = None,
     *,
     sensitive: str | None = None,
-    engine: str | Engine = "duckdb",
+    engine: str | Engine = AUTO,
     memory_limit: str | None = None,
     progress: Progress | None = None,
 ) -> Diagnosis:
@@ -36,8 +36,7 @@ def diagnose(
 
     With a sensitive column every question is about its distinct values in a class (l) instead of k.
     """
-    if isinstance(engine, str):
-        engine = ENGINES.create(engine, {"memory_limit": memory_limit} if memory_limit else {})
+    engine = engine_for(engine, table, memory_limit)
     tell = progress or (lambda *_: None)
     opened = engine.open(table)
     available = engine.columns(opened)
@@ -63,7 +62,7 @@ def diagnose(
         columns=tuple(chosen),
         sensitive=sensitive,
         records=counts.records,
-        combinations=len(source.classes()[0]),
+        combinations=source.combinations,
         source=source,
         domains=domains,
         engine=engine,

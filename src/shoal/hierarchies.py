@@ -7,10 +7,10 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from shoal.choose import AUTO, engine_for
 from shoal.core.contracts import Engine
 from shoal.core.counts import Domain, missing_records
 from shoal.core.hierarchy import Hierarchy
-from shoal.engines import ENGINES
 from shoal.errors import HierarchyError, PolicyError, UnknownName
 from shoal.policy import Policy
 
@@ -34,11 +34,11 @@ class HierarchyCheck:
 
 
 def check_hierarchies(
-    table: Any, policy: Policy | Mapping[str, Any] | str | Path, *, engine: str | Engine = "duckdb"
+    table: Any, policy: Policy | Mapping[str, Any] | str | Path, *, engine: str | Engine = AUTO
 ) -> list[HierarchyCheck]:
     """Bind every hierarchy that a search or a model uses to its column's values and say how each fits."""
     policy = Policy.load(policy)
-    engine = ENGINES.create(engine) if isinstance(engine, str) else engine
+    engine = engine_for(engine, table)
     opened = engine.open(table)
     sensitive = [name for name in policy.sensitive_needed if policy.columns[name].hierarchy is not None]
     absent = [name for name in policy.roles.quasi_identifiers if name not in engine.columns(opened)]

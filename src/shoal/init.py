@@ -15,13 +15,13 @@ from typing import Any
 
 import yaml
 
+from shoal.choose import AUTO, engine_for
 from shoal.core.builder import Builder, number_of
 from shoal.core.builders import BUILDERS
 from shoal.core.calendar import DATE_UNITS, TIME_UNITS, minute_of
 from shoal.core.contracts import Engine
 from shoal.core.counts import Counts, Domain, missing_records
 from shoal.core.schema import Role
-from shoal.engines import ENGINES
 from shoal.errors import DataError
 
 # Parts of column names, in the order in which they are tried: role, what it is, words.
@@ -72,9 +72,9 @@ class Guess:
         return replace(self, role=role, reason="your choice") if role is not self.role else self
 
 
-def guess(table: Any, *, engine: str | Engine = "duckdb") -> list[Guess]:
+def guess(table: Any, *, engine: str | Engine = AUTO) -> list[Guess]:
     """Look at every column of a table and guess its role and hierarchy."""
-    engine = ENGINES.create(engine) if isinstance(engine, str) else engine
+    engine = engine_for(engine, table)
     opened = engine.open(table)
     check_header(engine.columns(opened))
     found = []

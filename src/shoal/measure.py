@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from shoal.choose import AUTO, engine_for
 from shoal.core.arrays import FloatArray
 from shoal.core.classes import Classes, Sensitive
 from shoal.core.contracts import Engine
 from shoal.core.counts import Counts, Domain
-from shoal.engines import ENGINES
 from shoal.errors import DataError, UnknownName, UsageError
 from shoal.models.alpha_k_anonymity import greatest_shares
 from shoal.models.delta_disclosure import changes, lacking_a_value
@@ -70,14 +70,13 @@ def measure(
     columns: str | Sequence[str],
     sensitive: str | Sequence[str] = (),
     *,
-    engine: str | Engine = "duckdb",
+    engine: str | Engine = AUTO,
     memory_limit: str | None = None,
 ) -> Measurement:
     """Say what a table satisfies over the classes of some columns, for each sensitive column."""
     columns = (columns,) if isinstance(columns, str) else tuple(columns)
     sensitive = (sensitive,) if isinstance(sensitive, str) else tuple(sensitive)
-    if isinstance(engine, str):
-        engine = ENGINES.create(engine, {"memory_limit": memory_limit} if memory_limit else {})
+    engine = engine_for(engine, table, memory_limit)
     opened = engine.open(table)
     _check(columns, sensitive, engine.columns(opened))
     counts, domains = count(engine, opened, columns, sensitive, ())

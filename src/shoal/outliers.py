@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from shoal.algorithms.mu_argus import MuArgus, tested
+from shoal.choose import AUTO, engine_for
 from shoal.core.combinations import Shown, rare
 from shoal.core.contracts import Engine
 from shoal.core.evaluate import Problem, Progress
 from shoal.core.lattice import Node
 from shoal.core.recoding import Recoding
-from shoal.engines import ENGINES
 from shoal.errors import CannotHonour, UsageError
 from shoal.policy import Policy, named
 from shoal.problem import counted, problem_of
@@ -110,14 +110,13 @@ class Holder:
         policy: Policy,
         levels: Mapping[str, int] | None = None,
         *,
-        engine: str | Engine = "duckdb",
+        engine: str | Engine = AUTO,
         memory_limit: str | None = None,
         progress: Progress | None = None,
     ) -> None:
         """Count a table once; `levels` are fixed."""
         found = argus(generalizing(policy, {}, "--interactive"))
-        if isinstance(engine, str):
-            engine = ENGINES.create(engine, {"memory_limit": memory_limit} if memory_limit else {})
+        engine = engine_for(engine, table, memory_limit)
         if progress:
             progress("count", 0, None)
         counts, domains = counted(engine.open(table), policy, engine)

@@ -11,6 +11,7 @@ from shoal.core.contracts import Engine
 from shoal.core.counts import Counts, Domain
 from shoal.core.evaluate import Problem
 from shoal.core.lattice import build
+from shoal.core.memory import limit_of
 from shoal.core.schema import Role
 from shoal.errors import DataError, PolicyError
 from shoal.policy import Policy, limit_in_records
@@ -38,7 +39,11 @@ def counted(
 
 
 def problem_of(
-    policy: Policy, counts: Counts, domains: Mapping[str, Domain], node: Mapping[str, int] | None = None
+    policy: Policy,
+    counts: Counts,
+    domains: Mapping[str, Domain],
+    node: Mapping[str, int] | None = None,
+    memory: int | None = None,
 ) -> Problem:
     """Put counts and a policy together into what a search is given."""
     hierarchies = policy.bind(domains)
@@ -63,6 +68,7 @@ def problem_of(
         about=about(policy, counts, domains),
         as_bounds=policy.as_bounds,
         whole=lattice,
+        memory=limit_of(None) if memory is None else memory,
     )
 
 

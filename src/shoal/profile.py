@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shoal.choose import AUTO
 from shoal.core.arrays import FloatArray, IntArray
 from shoal.core.classes import own_name
 from shoal.core.contracts import Engine, Metric, When
@@ -205,7 +206,7 @@ class Profile:
         table: Any,
         policy: Policy | Mapping[str, Any] | str | Path,
         *,
-        engine: str | Engine = "duckdb",
+        engine: str | Engine = AUTO,
         memory_limit: str | None = None,
         progress: Progress | None = None,
     ) -> Profile:
@@ -239,7 +240,7 @@ def profile(
     seconds: float | None = None,
     score: str = "weighted-log",
     extend: Profile | str | Path | None = None,
-    engine: str | Engine = "duckdb",
+    engine: str | Engine = AUTO,
     memory_limit: str | None = None,
     progress: Progress | None = None,
 ) -> Profile:
@@ -296,7 +297,7 @@ def tabulated(
     _check_size(lattice, seconds)
     grouping = extend.grouping if extend else grouping_of(problem)
     sensitive = tuple(filter(own_name, counts.sensitive))
-    tabulation = Tabulation(counts, problem.hierarchies, lattice, sensitive)
+    tabulation = Tabulation(counts, problem.hierarchies, lattice, sensitive, problem.memory)
     if extend:
         tabulation.take(extend.numbers, extend.tables)
     stopped = False

@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from shoal.choose import engine_for
 from shoal.core.contracts import Engine
 from shoal.core.counts import Counts, Domain
 from shoal.core.evaluate import Problem, Progress
 from shoal.core.lattice import build
-from shoal.engines import ENGINES
 from shoal.models.distinct_l_diversity import DistinctLDiversity
 from shoal.models.k_anonymity import KAnonymity
 from shoal.policy import Policy, named
@@ -70,11 +70,10 @@ def source(
     table: Any, policy: Policy, engine: str | Engine, memory_limit: str | None, key: str, tell: Progress
 ) -> tuple[Problem, str]:
     """Count a table into the problem over its whole hierarchies, and fingerprint it under a key."""
-    if isinstance(engine, str):
-        engine = ENGINES.create(engine, {"memory_limit": memory_limit} if memory_limit else {})
+    engine = engine_for(engine, table, memory_limit)
     tell("count", 0, None)
     counts, domains = counted(engine.open(table), policy, engine, sensitive=policy.roles.sensitive)
-    problem = whole(policy, counts, domains)
+    problem = whole(policy, counts, domains, engine.memory)
     lattice = problem.lattice
     digest = hmac.new(bytes.fromhex(key), fingerprint(key, problem, domains).encode(), hashlib.sha256)
     digest.update(repr((lattice.columns, lattice.heights, lattice.axes)).encode())
@@ -87,9 +86,11 @@ def source(
     return problem, digest.hexdigest()
 
 
-def whole(policy: Policy, counts: Counts, domains: Mapping[str, Domain]) -> Problem:
+def whole(
+    policy: Policy, counts: Counts, domains: Mapping[str, Domain], memory: int | None = None
+) -> Problem:
     """Return the problem over the whole hierarchies, whatever levels the policy allows."""
-    problem = problem_of(policy, counts, domains)
+    problem = problem_of(policy, counts, domains, memory=memory)
     heights = dict(zip(problem.lattice.columns, problem.lattice.heights, strict=True))
     lattice = build(heights, same_level=policy.same_level)
     return replace(problem, lattice=lattice)

@@ -20,19 +20,19 @@ is removed. Temporaries whose lock is held are those of a run that is alive, and
 from __future__ import annotations
 
 import errno
-import hashlib
 import json
 import os
 import re
 import secrets
-import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from shoal.errors import OutputError
+from shoal.core.contracts import Engine, Target
+from shoal.errors import OutputError, ShoalError
+from shoal.stage import Stage, remove, stage_of, sync
 
 try:
     import fcntl
@@ -48,16 +48,19 @@ Beside = Mapping[str, Path]  # what goes beside a release, by the name under whi
 class Draft:
     """A release that is not yet in place, with the private folder that goes with it."""
 
-    output: Path
-    mark: Path  # what the names of all its temporaries begin with
-    ending: str
+    stage: Stage
     force: bool
     beside: Beside
 
     @property
-    def temporary(self) -> Path:
-        """Where to write the release."""
-        return Path(f"{self.mark}{self.ending}")
+    def output(self) -> Path:
+        """What the release is, or what the files that go with a table are named after."""
+        return self.stage.target.path
+
+    @property
+    def mark(self) -> Path:
+        """What the names of all temporaries begin with."""
+        return self.stage.mark
 
     @property
     def private(self) -> Path:
@@ -74,10 +77,10 @@ class Draft:
         home = private_folder(self.output)
         try:
             waiting = [name for name in self.beside if (self.private / name).exists()]
-            for path in (self.temporary, *[self.private / name for name in waiting]):
-                _sync(path)
+            for name in waiting:
+                sync(self.private / name)
             known = {
-                "release_sha256": _digest(self.temporary),
+                "release_sha256": self.stage.digest(),
                 "beside": {name: self.beside[name].name for name in waiting},
             }
             _dump(self.private / "recipe.json", recipe)
@@ -95,18 +98,17 @@ class Draft:
             if home.exists():
                 _pack(home, _told(self.output, self.beside))
                 home.rename(f"{self.mark}.replaced")
-            self.temporary.replace(self.output)
         else:
-            for path in _parts(self.output, self.beside):
+            for path in _parts(self.stage.target, self.beside):
                 if os.path.lexists(path):
                     raise _appeared(path)
-            _link(self.temporary, self.output)
+        self.stage.place(force=self.force)
         try:
             self.private.rename(home)
             _unpack(home, self.beside)
         except OSError:
             if not self.force:  # all can still be undone
-                self.output.unlink()
+                self.stage.undo()
                 with suppress(OSError):
                     _pack(home, self.beside)
                 with suppress(OSError):
@@ -115,17 +117,21 @@ class Draft:
 
 
 @contextmanager
-def draft(output: Path, ending: str, *, force: bool, beside: Beside | None = None) -> Iterator[Draft]:
+def draft(target: Target, engine: Engine, *, force: bool, beside: Beside | None = None) -> Iterator[Draft]:
     """Give a place to write to; unless it is committed, nothing remains."""
-    check_place(output)
+    output = target.path
+    check_place(output, folder=target.kind == "folder")
     beside = beside or {}
-    begun = Draft(output, _hidden(output, f"{secrets.token_hex(6)}.tmp"), ending, force, beside)
+    mark = _hidden(output, f"{secrets.token_hex(6)}.tmp")
+    begun = Draft(stage_of(target, mark, engine), force, beside)
     lock = None
     try:
         with _alone(output):
-            for mark in _abandoned_marks(output):
-                _settle(output, mark, beside)
-            _check_free(output, beside, force=force)
+            for left in _abandoned_marks(output):
+                _settle(stage_of(target, left, engine), beside)
+            if not force and begun.stage.exists():
+                raise _exists(target.name)
+            _check_free(target, beside, force=force)
             begun.private.mkdir(mode=0o700)
             begun.spill.mkdir(mode=0o700)
             lock = os.open(begun.mark, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
@@ -136,10 +142,10 @@ def draft(output: Path, ending: str, *, force: bool, beside: Beside | None = Non
             raise  # what is being read may raise it too
         raise cannot(output, error) from None
     finally:
-        with suppress(OSError), _alone(output):
+        with suppress(OSError, ShoalError), _alone(output):
             if lock is not None:
                 os.close(lock)
-            _settle(output, begun.mark, beside)
+            _settle(begun.stage, beside)
 
 
 def private_folder(output: Path) -> Path:
@@ -147,21 +153,23 @@ def private_folder(output: Path) -> Path:
     return output.parent / f"{output.name}.private"
 
 
-def tells_of(private: Path, release: Path) -> bool:
-    """Tell whether a private folder is that of a release, by the digest in its audit."""
+def tells_of(private: Path, stage: Stage) -> bool:
+    """Tell whether a private folder is that of the release in place, by the digest in its audit."""
     try:
         audit = json.loads((private / "audit.json").read_text(encoding="utf-8"))
-        return bool(audit["release_sha256"] == _digest(release))
+        return audit["release_sha256"] is not None and audit["release_sha256"] == stage.digest_in_place()
     except (OSError, ValueError, KeyError, TypeError):
         return False
 
 
-def _settle(output: Path, mark: Path, beside: Beside) -> None:
+def _settle(stage: Stage, beside: Beside) -> None:
     """Finish what a run had put in place, or undo it, and remove its temporaries."""
+    output, mark = stage.target.path, stage.mark
     home, private, replaced = private_folder(output), Path(f"{mark}.private"), Path(f"{mark}.replaced")
     try:
+        stage.settle()
         if private.exists() and not home.exists():
-            if tells_of(private, output):
+            if tells_of(private, stage):
                 private.rename(home)
             elif replaced.exists():
                 replaced.rename(home)
@@ -170,7 +178,7 @@ def _settle(output: Path, mark: Path, beside: Beside) -> None:
         return  # nothing may be lost: the next run tries again
     for path in _temporaries(output):
         if path.name.startswith(mark.name):
-            shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
+            remove(path)
 
 
 def _told(output: Path, otherwise: Beside) -> Beside:
@@ -267,43 +275,31 @@ def _hidden(output: Path, ending: str) -> Path:
     return output.parent / f".{output.name}.{ending}"
 
 
-def _parts(output: Path, beside: Beside) -> list[Path]:
-    return [output, private_folder(output), *beside.values()]
+def _parts(target: Target, beside: Beside) -> list[Path]:
+    own = [] if target.kind == "table" else [target.path]
+    return [*own, private_folder(target.path), *beside.values()]
 
 
-def check_place(output: Path) -> None:
-    """Refuse an output that has no folder, or is one."""
+def check_place(output: Path, *, folder: bool = False) -> None:
+    """Refuse an output that has no folder around it, or is one where it must not be."""
     if not output.parent.is_dir():
         message = f"The folder {str(output.parent)!r} does not exist. Create it first."
         raise OutputError(message)
-    if output.is_dir():
+    if output.is_dir() and not folder:
         message = f"The output {str(output)!r} is a folder. Name a file."
         raise OutputError(message)
 
 
-def _check_free(output: Path, beside: Beside, *, force: bool) -> None:
-    for path in _parts(output, beside):
+def _check_free(target: Target, beside: Beside, *, force: bool) -> None:
+    for path in _parts(target, beside):
         if path.exists() and not force:
-            message = f"{str(path)!r} exists. Use --force to replace it."
-            raise OutputError(message)
-    home = private_folder(output)
+            raise _exists(str(path))
+    home = private_folder(target.path)
     others = home.exists() and not (home / "audit.json").exists() and (home.is_file() or any(home.iterdir()))
     foreign = [home] if others else [path for path in beside.values() if path.is_dir()]
     if foreign:
         message = f"{str(foreign[0])!r} is not of shoal's making. Move it away first."
         raise OutputError(message)
-
-
-def _link(temporary: Path, output: Path) -> None:
-    """Put a file in place, never over another."""
-    try:
-        os.link(temporary, output)
-    except FileExistsError:
-        raise _appeared(output) from None
-    except (NotImplementedError, OSError):  # a file system without links
-        if output.exists():
-            raise _appeared(output) from None
-        temporary.rename(output)
 
 
 def _dump(path: Path, data: dict[str, Any]) -> None:
@@ -315,16 +311,6 @@ def _dump(path: Path, data: dict[str, Any]) -> None:
         os.fsync(file.fileno())
 
 
-def _digest(path: Path) -> str:
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _sync(path: Path) -> None:
-    with open(path, "rb+") as file:
-        os.fsync(file.fileno())
-
-
 def _sync_folder(folder: Path) -> None:
     """Let the new names outlive a power cut, where the system can say so."""
     with suppress(OSError):
@@ -333,6 +319,10 @@ def _sync_folder(folder: Path) -> None:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+
+def _exists(name: str) -> OutputError:
+    return OutputError(f"{name!r} exists. Use --force to replace it.")
 
 
 def _appeared(path: Path) -> OutputError:

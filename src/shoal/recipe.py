@@ -191,8 +191,8 @@ def fingerprint(key: str, problem: Problem, domains: Mapping[str, Domain]) -> st
     digest = hmac.new(bytes.fromhex(key), digestmod=hashlib.sha256)
     for name, domain in domains.items():
         digest.update(repr((name, domain.texts)).encode())
-    digest.update(problem.counts.keys.tobytes())
-    digest.update(problem.counts.sizes.tobytes())
+    for part in problem.counts.parts():
+        digest.update(part)
     return digest.hexdigest()
 
 

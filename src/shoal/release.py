@@ -32,7 +32,7 @@ class Release:
     verification: Verification
     seconds: Mapping[str, float]
     table: Any = field(default=None, repr=False)  # None where it was written to a file
-    output: Path | None = None
+    output: Path | str | None = None  # the name of a table, where it is one
     recipe: Path | None = None
     codebook: Path | None = None
     sensitive_table: Any = field(default=None, repr=False)  # where the sensitive column is apart; or its file

@@ -25,7 +25,8 @@ def search(
     """
     chosen = algorithm or automatic(problem)
     name = ALGORITHMS.name_of(chosen)
-    reason = chosen.refuses(problem) or _too_fine(problem, refine=refine, cells=cells)
+    reason = _too_far(problem, chosen) or chosen.refuses(problem)
+    reason = reason or _too_fine(problem, refine=refine, cells=cells)
     if reason:
         raise _refusal("auto" if algorithm is None else name, reason, problem)
     if problem.records < problem.least_size:
@@ -70,9 +71,24 @@ def _refusal(name: str, reason: str, problem: Problem) -> CannotHonour:
     return CannotHonour(f"Algorithm {name!r} cannot honour this policy: {reason}.{advice}")
 
 
+def _too_far(problem: Problem, algorithm: Algorithm) -> str | None:
+    """Say why a search cannot be done where the combinations are in the engine, if it cannot."""
+    if problem.counts.held or algorithm.far:
+        return None
+    return (
+        f"it needs all {len(problem.counts):,} combinations in memory, and they do not fit. "
+        "Raise --memory-limit, or use 'contour'"
+    )
+
+
 def _too_fine(problem: Problem, *, refine: bool, cells: bool) -> str | None:
     """Say why classes cannot have levels or blanks of their own, where they cannot."""
     for asked, name in ((refine, "refine"), (cells, "cells")):
+        if asked and not problem.counts.held:
+            return (
+                f"{name} needs all {len(problem.counts):,} combinations in memory, and they do not fit. "
+                f"Raise --memory-limit, or leave out {name}"
+            )
         if asked and problem.counts.population is not None:
             return (
                 f"{name} makes classes of their own levels, and a population has none such to look up. "

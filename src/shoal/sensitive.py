@@ -33,10 +33,12 @@ def count(
     """Count combinations with sensitive values, and with units and labels apart from them."""
     labels = [] if label is None else [label]
     counts, domains = engine.count(table, quasi, list(dict.fromkeys([*sensitive, *units, *labels])))
-    entries = {name: counts.sensitive[name] for name in sensitive}
-    entries |= {UNIT + name: counts.sensitive[name] for name in units}
-    entries |= {LABEL + name: counts.sensitive[name] for name in labels}
-    return replace(counts, sensitive=entries), domains
+    own = {
+        **dict.fromkeys(sensitive),
+        **{UNIT + name: name for name in units},
+        **{LABEL + name: name for name in labels},
+    }
+    return counts.naming({new: old or new for new, old in own.items()}), domains
 
 
 def about(
@@ -106,7 +108,9 @@ def with_population(
     if absent:
         message = f"The population lacks quasi-identifiers of the policy: {', '.join(map(repr, absent))}."
         raise PolicyError(message)
+    counts = counts.near()
     there, others = engine.count(opened, quasi)
+    there = there.near()
     if not len(there):
         message = "The population has no rows."
         raise DataError(message)

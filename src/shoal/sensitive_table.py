@@ -83,7 +83,7 @@ def second_of(release: Any, engine: Engine, given: Any) -> Any:
         message = "The release's sensitive values are in a second table. Give it as sensitive_table."
         raise UsageError(message)
     path = Path(release)
-    beside = path_beside(path, engine.format_of(path))
+    beside = path_beside(path, engine.target(path).ending)
     if not beside.exists():
         message = (
             f"The release's sensitive values are in a second table, and there is no {str(beside)!r}. "

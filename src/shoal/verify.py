@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from shoal.choose import AUTO, engine_for
 from shoal.core.arrays import BoolArray
 from shoal.core.classes import Classes
 from shoal.core.contracts import Engine
 from shoal.core.counts import Domain
 from shoal.core.groups import group_column
-from shoal.engines import ENGINES
 from shoal.errors import DataError, PolicyError, UsageError
 from shoal.policy import Policy, named
 from shoal.recipe import Recipe
@@ -57,7 +57,7 @@ def verify(
     recipe: Any = None,
     reference: Any = None,
     sensitive_table: Any = None,
-    engine: str | Engine = "duckdb",
+    engine: str | Engine = AUTO,
 ) -> Verification:
     """Count a release afresh and check it against every model of a policy.
 
@@ -70,7 +70,7 @@ def verify(
         message = "Give the recipe or the reference, not both."
         raise UsageError(message)
     policy = Policy.load(policy)
-    engine = ENGINES.create(engine) if isinstance(engine, str) else engine
+    engine = engine_for(engine, release)
     told: Reference = {}
     if reference is not None:
         told = reference_in(engine, reference, policy.sensitive_needed)

@@ -28,6 +28,7 @@ class AllMinimal(NodeSearch):
     """Find all minimal nodes from the bottom up, then the one of least loss."""
 
     guarantee: ClassVar[Guarantee] = Guarantee.LEAST_LOSS
+    far: ClassVar[bool] = True
 
     def refuses(self, problem: Problem) -> str | None:
         """Refuse problems in which passing over or choosing among minimal nodes would be wrong."""

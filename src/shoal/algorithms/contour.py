@@ -42,6 +42,7 @@ class Contour(NodeSearch):
     """Refuse every node that could beat the incumbent, most general first."""
 
     guarantee: ClassVar[Guarantee] = Guarantee.LEAST_LOSS
+    far: ClassVar[bool] = True
 
     def refuses(self, problem: Problem) -> str | None:
         """Refuse problems in which refusing what lies below, or bounding the loss, would be wrong."""

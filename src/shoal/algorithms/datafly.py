@@ -28,6 +28,7 @@ class Datafly(NodeSearch):
     seed: int = 0
 
     guarantee: ClassVar[Guarantee] = Guarantee.ACCEPTABLE
+    far: ClassVar[bool] = True
 
     def own_limit(self, models: Sequence[Model]) -> int | None:
         """Allow as many records as a class needs, where that is when to stop."""

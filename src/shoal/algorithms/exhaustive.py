@@ -17,6 +17,7 @@ class Exhaustive(NodeSearch):
     """Count all nodes, walked so that neighbours share their roll-ups; a large lattice is never held."""
 
     guarantee: ClassVar[Guarantee] = Guarantee.LEAST_LOSS
+    far: ClassVar[bool] = True
 
     def to_compile(self) -> list[Callable[[], object]]:
         """Every node is counted in one kernel, where keys fit one word."""

@@ -28,6 +28,7 @@ class Ola(NodeSearch):
     """Find all k-minimal nodes by binary search, then the one of least loss."""
 
     guarantee: ClassVar[Guarantee] = Guarantee.LEAST_LOSS
+    far: ClassVar[bool] = True
 
     def refuses(self, problem: Problem) -> str | None:
         """Refuse problems in which tagging or choosing among minimal nodes would be wrong."""

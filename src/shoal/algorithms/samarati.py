@@ -27,6 +27,7 @@ class Samarati(NodeSearch):
     """Find the least height by bisection, then the node of least loss at that height."""
 
     guarantee: ClassVar[Guarantee] = Guarantee.LEAST_HEIGHT
+    far: ClassVar[bool] = True
 
     def refuses(self, problem: Problem) -> str | None:
         """Refuse problems in which a height would say nothing of those above it."""

@@ -27,7 +27,7 @@ help, quit           quit releases nothing"""
 _COMMANDS = ("set", "undo", "show", "accept", "help", "quit")
 
 
-def talk(data: Path, policy: Any, node: Any, engine: str, memory_limit: str | None, *, as_json: bool) -> Any:
+def talk(data: Path, policy: Any, node: Any, engine: Any, memory_limit: str | None, *, as_json: bool) -> Any:
     """Let the holder of the data choose what to generalize; return the policy with it."""
     from shoal.offer import adopted
     from shoal.outliers import Holder, generalizing

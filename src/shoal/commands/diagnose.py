@@ -13,7 +13,18 @@ import typer
 
 from shoal.commands.answers import show_answer
 from shoal.commands.messages import progress_bar, reporting
-from shoal.commands.options import AsJson, Data, EngineName, Force, Limit, MemoryLimit, Reveal, read_limit
+from shoal.commands.options import (
+    AsJson,
+    Data,
+    EngineName,
+    Force,
+    Limit,
+    MemoryLimit,
+    Reveal,
+    SparkMaster,
+    read_engine,
+    read_limit,
+)
 from shoal.display import console, print_json, show_pairs
 from shoal.errors import UsageError
 
@@ -44,7 +55,8 @@ def diagnose(
     seconds: Annotated[
         float | None, typer.Option(help="Stop counting sets after so many seconds, with what was found.")
     ] = None,
-    engine: EngineName = "duckdb",
+    engine: EngineName = "auto",
+    spark_master: SparkMaster = None,
     memory_limit: MemoryLimit = None,
     force: Force = False,
     as_json: AsJson = False,
@@ -74,7 +86,7 @@ def diagnose(
             data,
             partial(read_names, columns) if columns else None,
             sensitive=sensitive,
-            engine=engine,
+            engine=read_engine(engine, spark_master, memory_limit),
             memory_limit=memory_limit,
             progress=progress,
         )

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from shoal.commands.messages import progress_bar, reporting
-from shoal.commands.options import AsJson, Data, EngineName, MemoryLimit, Reveal
+from shoal.commands.options import AsJson, Data, EngineName, MemoryLimit, Reveal, SparkMaster, read_engine
 from shoal.display import console, escaped, print_json, show_pairs
 
 # What each measure is called, and how it compares.
@@ -33,7 +33,8 @@ def measure(
     sensitive: Annotated[
         list[str] | None, typer.Option(help="Sensitive columns, as illness,ward; may be repeated.")
     ] = None,
-    engine: EngineName = "duckdb",
+    engine: EngineName = "auto",
+    spark_master: SparkMaster = None,
     memory_limit: MemoryLimit = None,
     as_json: AsJson = False,
     reveal: Reveal = False,
@@ -44,7 +45,13 @@ def measure(
     with reporting(as_json, reveal), progress_bar() as progress:
         progress("measure", 0, None)
         secrets = [name for text in sensitive or () for name in _names(text)]
-        found = run(data, _names(columns), secrets, engine=engine, memory_limit=memory_limit)
+        found = run(
+            data,
+            _names(columns),
+            secrets,
+            engine=read_engine(engine, spark_master, memory_limit),
+            memory_limit=memory_limit,
+        )
     print_json(found.to_dict()) if as_json else show_measurement(found)
 
 

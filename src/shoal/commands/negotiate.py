@@ -10,7 +10,17 @@ import typer
 
 from shoal.commands.messages import progress_bar, reporting
 from shoal.commands.negotiations import show_negotiation
-from shoal.commands.options import AsJson, EngineName, Limit, MemoryLimit, Reveal, read_levels, read_limit
+from shoal.commands.options import (
+    AsJson,
+    EngineName,
+    Limit,
+    MemoryLimit,
+    Reveal,
+    SparkMaster,
+    read_engine,
+    read_levels,
+    read_limit,
+)
 from shoal.commands.prompt import Prompt
 from shoal.display import print_json
 from shoal.errors import UsageError
@@ -40,7 +50,8 @@ def negotiate(
     policy: Annotated[
         Path | None, typer.Option("--policy", "-p", help="The policy that the profile was made with.")
     ] = None,
-    engine: EngineName = "duckdb",
+    engine: EngineName = "auto",
+    spark_master: SparkMaster = None,
     memory_limit: MemoryLimit = None,
     as_json: AsJson = False,
     reveal: Reveal = False,
@@ -68,7 +79,11 @@ def negotiate(
         if runtime and policy:
             with progress_bar() as progress:
                 opened = opened.with_data(
-                    data, policy, engine=engine, memory_limit=memory_limit, progress=progress
+                    data,
+                    policy,
+                    engine=read_engine(engine, spark_master, memory_limit),
+                    memory_limit=memory_limit,
+                    progress=progress,
                 )
         in_terminal = sys.stdin.isatty() and sys.stdout.isatty() and not as_json
         if in_terminal and all(wish is None for wish in asked):

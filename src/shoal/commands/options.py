@@ -12,7 +12,10 @@ import typer
 
 from shoal.errors import UsageError
 
-Data = Annotated[Path, typer.Argument(help="The table: CSV, TSV, Parquet or Arrow.")]
+Data = Annotated[
+    Path,
+    typer.Argument(help="The table: CSV, TSV, Parquet or Arrow; with another engine, a table's name."),
+]
 PolicyFile = Annotated[Path, typer.Option("--policy", "-p", help="The policy, a YAML file.")]
 AsJson = Annotated[
     bool, typer.Option("--json", help="Print one JSON object to stdout and nothing else there.")
@@ -51,8 +54,16 @@ Interactive = Annotated[
 Seconds = Annotated[
     float | None, typer.Option(help="Stop searching after so many seconds, with the best so far.")
 ]
-EngineName = Annotated[str, typer.Option("--engine", help="Where the table is counted and recoded.")]
-MemoryLimit = Annotated[str | None, typer.Option("--memory-limit", help="Memory for the engine, as 4GB.")]
+EngineName = Annotated[
+    str, typer.Option("--engine", help="Where the table is counted and recoded; auto is duckdb, for files.")
+]
+SparkMaster = Annotated[
+    str | None, typer.Option("--spark-master", help="The master of --engine spark. [default: local[*]]")
+]
+MemoryLimit = Annotated[
+    str | None,
+    typer.Option("--memory-limit", help="Memory for all of it, as 4GB; half of the machine's without it."),
+]
 Output = Annotated[Path, typer.Option("--output", "-o", help="Where the release goes.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace an output that exists.")]
 Mapping_ = Annotated[
@@ -76,6 +87,15 @@ def read_policy(
         metric=read_plugin(metric) if metric else None,
         algorithm=read_plugin(algorithm) if algorithm else None,
     )
+
+
+def read_engine(engine: str, master: str | None, memory_limit: str | None = None) -> Any:
+    """Read the name of an engine, with the master that only Spark has."""
+    if master is None:
+        return engine
+    from shoal.choose import engine_for
+
+    return engine_for(engine, None, memory_limit, master)
 
 
 def read_limit(text: str | None) -> int | str | None:

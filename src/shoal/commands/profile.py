@@ -19,6 +19,8 @@ from shoal.commands.options import (
     Models,
     PolicyFile,
     Reveal,
+    SparkMaster,
+    read_engine,
     read_policy,
 )
 from shoal.commands.studies import show_study
@@ -46,7 +48,8 @@ def profile(
     plots: Annotated[Path | None, typer.Option(help="A folder for the study's plots, PNG and SVG.")] = None,
     model: Models = None,
     suppression_limit: Limit = None,
-    engine: EngineName = "duckdb",
+    engine: EngineName = "auto",
+    spark_master: SparkMaster = None,
     memory_limit: MemoryLimit = None,
     force: Force = False,
     as_json: AsJson = False,
@@ -82,7 +85,7 @@ def profile(
                     seconds=seconds,
                     score=score,
                     extend=begun,
-                    engine=engine,
+                    engine=read_engine(engine, spark_master, memory_limit),
                     memory_limit=memory_limit,
                     progress=clock.around(bar),
                 )

@@ -62,6 +62,11 @@ def joined(parts: Iterable[Spread]) -> Spread:
     )
 
 
+def room_for(counts: Counts, lattice: Lattice) -> int:
+    """Return the bytes that counting many nodes at once takes, on all cores."""
+    return CORES * len(counts) * (8 * (4 * len(lattice.axes) + 4) + 4 * 8)
+
+
 class BatchCounter:
     """Counts nodes of one lattice; keys must fit one word."""
 

@@ -164,6 +164,9 @@ class Classes:
         """Return how often each value of a sensitive column occurs in each class."""
         if column not in self.counts.sensitive:
             raise UnknownName(column, "sensitive column", self.sensitive)
+        if not self.counts.held:
+            message = "The sensitive values of far counts were asked for."
+            raise InternalError(message)
         if column not in self._distributions:
             self._distributions[column] = Distribution(self.counts.sensitive[column], self.sizes)
         return self._distributions[column]

@@ -6,18 +6,20 @@ Every promise is held by a test in `tests/contracts`.
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 
 from shoal.core.arrays import BoolArray, FloatArray, IntArray
 from shoal.core.classes import Classes
 from shoal.core.counts import Counts, Domain
+from shoal.core.memory import limit_of
 from shoal.core.recoding import Recoding
 from shoal.errors import UsageError
 
@@ -170,6 +172,8 @@ class Algorithm(ABC):
     guarantee: ClassVar[Guarantee]
     # Where nothing is acceptable the error says itself what would do; else the lattice's top tells.
     explains: ClassVar[bool] = False
+    # It asks for nodes alone, so that the combinations may stay in an engine.
+    far: ClassVar[bool] = False
 
     @property
     def needs_label(self) -> bool:
@@ -201,15 +205,33 @@ class NodeSearch(Algorithm):
     cells: bool = field(default=False, kw_only=True)  # blank few cells that hide it instead
 
 
+@dataclass(frozen=True)
+class Target:
+    """Where a release goes: a file, a folder of files, or a table of a database."""
+
+    name: str
+    kind: Literal["file", "folder", "table"]
+    ending: str = ""  # of a file or a folder
+
+    @property
+    def path(self) -> Path:
+        """The file or folder; of a table, what the files that go with it are named after."""
+        if self.kind != "table":
+            return Path(self.name)
+        plain = re.sub(r'"(\w+)"|`(\w+)`', r"\1\2", self.name)
+        # No two names may become one: what is not a letter, a digit or one of these is told by its number.
+        return Path(re.sub(r"[^\w.-]", lambda found: f"%{ord(found[0]):x}%", plain))
+
+
 class Engine(ABC):
     """Where tables live: counts combinations and recodes rows; `Any` is the engine's own table."""
 
     # What the engine reads and writes, by file ending.
-    formats: ClassVar[tuple[str, ...]]
+    formats: ClassVar[tuple[str, ...]] = ()
 
     @abstractmethod
     def open(self, source: Any) -> Any:
-        """Open a path or take a table as it is."""
+        """Open a path, or the name of a table, or take a table as it is."""
 
     @abstractmethod
     def columns(self, table: Any) -> tuple[str, ...]:
@@ -219,7 +241,10 @@ class Engine(ABC):
     def count(
         self, table: Any, columns: Sequence[str], sensitive: Sequence[str] = ()
     ) -> tuple[Counts, dict[str, Domain]]:
-        """Count the combinations of some columns, with the distinct values of each."""
+        """Count the combinations of some columns, with the distinct values of each.
+
+        Where they do not fit in memory, what is returned asks the engine: see `FarCounts`.
+        """
 
     @abstractmethod
     def recode(
@@ -244,12 +269,23 @@ class Engine(ABC):
         raise UsageError(message)
 
     @abstractmethod
-    def format_of(self, path: Path) -> str:
-        """Return the ending of `formats` that a path has, or refuse it."""
+    def target(self, output: str | Path) -> Target:
+        """Tell what an output is, or refuse it."""
 
     @abstractmethod
-    def write(self, table: Any, path: Path) -> None:
-        """Write a table to a path, in the format that its ending names."""
+    def write(self, table: Any, target: Target) -> None:
+        """Write a table to a new file, folder or table."""
+
+    def same(self, source: Any, target: Target) -> bool:
+        """Tell whether an output is what is read."""
+        if target.kind == "table" or not isinstance(source, str | Path):
+            return False
+        return target.path.exists() and Path(source).exists() and target.path.samefile(source)
+
+    @property
+    def memory(self) -> int:
+        """The bytes that a run may take."""
+        return limit_of(None)
 
     def spill(self, folder: Path) -> None:  # noqa: B027 - an engine may have no use for it
         """Be told of a folder, closed to others, for what does not fit in memory."""
@@ -257,3 +293,38 @@ class Engine(ABC):
     @abstractmethod
     def materialize(self, table: Any, like: Any, as_is: Sequence[str]) -> Any:
         """Return a table of the same kind as the one that came in; some columns keep their types."""
+
+    def close(self) -> None:  # noqa: B027 - an engine may have nothing to let go of
+        """Let go of what was put aside for a run."""
+
+
+class TableEngine(Engine):
+    """An engine that releases to tables of a database."""
+
+    @abstractmethod
+    def has(self, name: str) -> bool:
+        """Tell whether a table (or view) of this name exists."""
+
+    @abstractmethod
+    def mark(self, name: str, mark: str) -> None:
+        """Write a mark on a table that this run made."""
+
+    @abstractmethod
+    def mark_of(self, name: str) -> str | None:
+        """Return the mark of a table, if it has one."""
+
+    @abstractmethod
+    def beside(self, name: str, mark: str) -> str:
+        """Return the name under which a table waits before it is put in place."""
+
+    @abstractmethod
+    def place(self, waiting: str, name: str, *, replace: bool) -> None:
+        """Let a table that waits take a name, and the place of one that has it; at once if possible."""
+
+    def settle(self, waiting: str, name: str) -> None:
+        """Bring back the table that `place` moved aside, where none took its place, and remove what waits."""
+        self.drop(waiting)
+
+    @abstractmethod
+    def drop(self, name: str) -> None:
+        """Remove a table that may not exist."""

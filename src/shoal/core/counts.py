@@ -6,9 +6,10 @@ up rewrites its field and adds up what became equal, so counts come from counts 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
@@ -116,9 +117,20 @@ class Counts:
     sensitive: Mapping[str, Entries]
     population: Counts | None = None  # what the records were drawn from, coded alike
 
+    held: ClassVar[bool] = True  # in memory; far counts are in an engine
+
     def __len__(self) -> int:
         """Return the number of combinations."""
         return len(self.sizes)
+
+    @property
+    def words(self) -> int:
+        """The words of a key."""
+        return len(self.keys)
+
+    def near(self) -> Counts:
+        """Return these counts in memory, where they are."""
+        return self
 
     @cached_property
     def records(self) -> int:
@@ -145,6 +157,19 @@ class Counts:
         field = self.fields[column]
         codes: IntArray = (self.keys[field.word] >> field.shift) & field.mask
         return codes
+
+    def totals(self, column: int, length: int) -> IntArray:
+        """Count the records of each code of a column."""
+        return np.bincount(self.codes(column), self.sizes, length).astype(np.int64)
+
+    def naming(self, names: Mapping[str, str]) -> Counts:
+        """Return the same counts with new names, which may be several, of sensitive columns."""
+        return replace(self, sensitive={new: self.sensitive[old] for new, old in names.items()})
+
+    def parts(self) -> Iterator[bytes]:
+        """Yield what tells these counts from others, for a fingerprint."""
+        yield self.keys.tobytes()
+        yield self.sizes.tobytes()
 
     def sizes_of(self, keys: IntArray) -> IntArray:
         """Return the records of each of these combinations (words, rows), 0 where there are none."""

@@ -13,15 +13,18 @@ from typing import Any, overload
 import numpy as np
 
 from shoal.core.arrays import BoolArray, FloatArray, IntArray
-from shoal.core.batch import CORES, BatchCounter
+from shoal.core.batch import CORES, BatchCounter, room_for
 from shoal.core.books import Books
 from shoal.core.cells import Cells
 from shoal.core.classes import Classes, Sensitive
 from shoal.core.contracts import Guarantee, Metric, Model, When
 from shoal.core.counts import Counts, of_sizes
+from shoal.core.far import FarCounts
+from shoal.core.far_hubs import hubs_over
 from shoal.core.hierarchy import Hierarchy
 from shoal.core.hubs import Hubs
 from shoal.core.lattice import Lattice, Node
+from shoal.core.memory import limit_of
 from shoal.core.recoding import Recoding
 from shoal.core.tags import nodes_of
 from shoal.errors import OutOfTime
@@ -50,6 +53,7 @@ class Problem:
     as_bounds: tuple[str, ...] = ()  # columns released as the ends of their bands
     whole: Lattice | None = None  # where the lattice was narrowed to a wish: what it was before
     identifying: tuple[int, ...] = ()  # how identifying each column is, from 1 to 3; none: all alike
+    memory: int = field(default_factory=lambda: limit_of(None))  # bytes that a search may take
 
     @property
     def records(self) -> int:
@@ -79,9 +83,8 @@ class Problem:
     @cached_property
     def value_counts(self) -> tuple[IntArray, ...]:
         """How many records have each value, per column."""
-        sizes = self.counts.sizes
         return tuple(
-            np.bincount(self.counts.codes(column), sizes, len(hierarchy.labels[0])).astype(np.int64)
+            self.counts.totals(column, len(hierarchy.labels[0]))
             for column, hierarchy in enumerate(self.hierarchies)
         )
 
@@ -93,13 +96,14 @@ class Problem:
         """Return the classes at one node, rolled up in one pass; an Evaluator serves many nodes."""
         pairs = enumerate(zip(self.hierarchies, node, strict=True))
         groups = {column: hierarchy.groups(level) for column, (hierarchy, level) in pairs if level}
-        return Classes(self.counts.roll_up(groups) if groups else self.counts, self.about)
+        counts = self.counts.roll_up(groups) if groups else self.counts
+        return Classes(counts.near(), self.about)
 
     def classes_of(self, recoding: Recoding) -> Classes:
         """Return the classes that a recoding makes."""
         if recoding.regions is not None:
             return Classes(recoding.regions.counts(self.counts), self.about)
-        return Classes(self.counts.roll_up(dict(enumerate(recoding.groups))), self.about)
+        return Classes(self.counts.roll_up(dict(enumerate(recoding.groups))).near(), self.about)
 
     def violations(self, classes: Classes) -> BoolArray:
         """Mark the classes that some model refuses."""
@@ -216,7 +220,8 @@ class Evaluator:
 
     @cached_property
     def _hubs(self) -> Hubs:
-        return Hubs(self.problem.counts, self.problem.hierarchies, self._books)
+        problem = self.problem
+        return hubs_over(problem.counts, problem.hierarchies, self._books, problem.memory)
 
     @property
     def order(self) -> tuple[int, ...]:
@@ -331,6 +336,9 @@ class Evaluator:
     def _judge(self, node: Node) -> Callable[[], Evaluation]:
         """Prepare a node's evaluation; what is left to do may run beside others."""
         cells = self._cells
+        if not self.problem.counts.held:
+            there = self._judged_there(node)
+            return lambda: there
         if not cells or not cells.fits(node):
             found = self._judgement(node, self.classes(node))
             return lambda: found
@@ -350,6 +358,19 @@ class Evaluator:
             return self._judgement(node, Classes(of_sizes(sizes)), short)
 
         return finish
+
+    def _judged_there(self, node: Node) -> Evaluation:
+        """Judge a node that may be counted in the engine: how many records lie in small classes may do."""
+        counts, known = self._hubs.counts(node), None
+        if isinstance(counts, FarCounts):
+            short = counts.short(self.problem.least_size)
+            if self._by_size or (self._bounded and not self._acceptable(short)):
+                known = short
+            else:
+                counts = counts.near()
+        elif self._by_size:
+            known = int(counts.sizes[counts.sizes < self.problem.least_size].sum())
+        return self._judgement(node, Classes(counts, self.problem.about), known)
 
     def _judgement(self, node: Node, classes: Classes, suppressed: int | None = None) -> Evaluation:
         """Judge classes; what their sizes alone suppress may be known, where that settles it."""
@@ -377,13 +398,17 @@ class Evaluator:
         enough = metric.by_size or metric.separable.given(self.problem.limit > 0)
         return enough and all(model.sizes_suffice for model in self.problem.models)
 
+    @property
+    def _bounded(self) -> bool:
+        """Whether the sizes of classes settle the bound of a refused node."""
+        metric = self.problem.metric
+        return metric.by_size or metric.separable is not When.NEVER
+
     @cached_property
     def _cells(self) -> Cells | None:
         """What counts a node's class sizes, where they may settle it and keys fit one word."""
         problem = self.problem
-        metric = problem.metric
-        known = metric.by_size or metric.separable is not When.NEVER  # the bound of a refused node
-        if not known or len(problem.counts.keys) > 1:
+        if not self._bounded or problem.counts.words > 1:
             return None
         refuses = problem.least_size > 1 and problem.limit < problem.records  # else sizes refuse nothing
         if not (self._by_size or refuses):
@@ -394,7 +419,10 @@ class Evaluator:
     def _batches(self) -> BatchCounter | None:
         """What counts many nodes at once, where models look at sizes alone and keys fit one word."""
         problem = self.problem
-        if len(problem.counts.keys) > 1 or not all(model.sizes_suffice for model in problem.models):
+        counts = problem.counts
+        if not counts.held or counts.words > 1 or not all(model.sizes_suffice for model in problem.models):
+            return None
+        if room_for(counts, problem.lattice) > problem.memory // 2:
             return None
         return BatchCounter(problem.counts, problem.hierarchies, problem.lattice, self.walk)
 
@@ -449,7 +477,7 @@ class Evaluator:
 
     def classes(self, node: Node) -> Classes:
         """Return the classes at a node, without judging them."""
-        return Classes(self._hubs.counts(node), self.problem.about)
+        return Classes(self._hubs.counts(node).near(), self.problem.about)
 
     def check_time(self, done: int | None = None) -> None:
         """Raise OutOfTime where the time is up, and tell how far the search is."""

@@ -16,22 +16,20 @@ from shoal.core.counts import Counts
 from shoal.core.hierarchy import Hierarchy
 from shoal.core.lattice import Node
 
-_BYTES = 256 * 1024 * 1024
+_SHARE = 16  # of the memory: what is held beside the counts themselves
 _SAMPLE = 200_000  # combinations that are enough to order the columns by
 
 
 class Hubs:
     """Rolls up to any node from the nearest counts it holds."""
 
-    def __init__(
-        self, counts: Counts, hierarchies: Sequence[Hierarchy], books: Books, budget: int = _BYTES
-    ) -> None:
+    def __init__(self, counts: Counts, hierarchies: Sequence[Hierarchy], books: Books, memory: int) -> None:
         """Begin with the counts as they are (every column at level 0)."""
         self.base = counts
         self.hierarchies = tuple(hierarchies)
         self.books = books
         self.order = self._shrinking_first()
-        self._room = budget // 8  # numbers held
+        self._room = memory // _SHARE // 8  # numbers held
         self._held: OrderedDict[Node, Counts] = OrderedDict()
         self._bottom = (0,) * len(self.order)
         self._shared = len(self.order) // 2

@@ -24,6 +24,7 @@ import numpy as np
 from shoal.core.arrays import IntArray
 from shoal.core.batch import CORES
 from shoal.core.counts import Counts
+from shoal.core.far import FarCounts
 from shoal.errors import interruptible
 
 T = TypeVar("T")
@@ -93,13 +94,25 @@ class Source:
         """Return the classes of all columns, and the measure of each."""
         if not self.sensitive:
             return self.counts, self.counts.sizes
+        if not self.counts.held:
+            return replace(self, counts=self.counts.near()).classes()
         own = range(len(self.columns))
         values = replace(self.counts, sizes=np.ones_like(self.counts.sizes))
         # Equal keys are grouped alike, so both hold the classes in the same order.
         return self.counts.project(own), values.project(own).sizes
 
+    @property
+    def combinations(self) -> int:
+        """How many classes all columns together make."""
+        if isinstance(self.counts, FarCounts):
+            return int(self.counts.variety(len(self.columns) if self.sensitive else None)[2].sum())
+        return len(self.classes()[0])
+
     def curve(self) -> Curve:
         """Return the curve of all columns together."""
+        if isinstance(self.counts, FarCounts):
+            measures, records, _ = self.counts.variety(len(self.columns) if self.sensitive else None)
+            return Curve.of(measures, records)
         classes, measures = self.classes()
         return Curve.of(measures, classes.sizes)
 
@@ -257,7 +270,7 @@ def _stoppable() -> Iterator[None]:
 @contextmanager
 def _threads(source: Source) -> Iterator[Callable[..., Iterable[Any]]]:
     """Give a map that uses all cores, where the counts are many enough for it."""
-    if len(source.counts) < _MANY or CORES == 1:
+    if not source.counts.held or len(source.counts) < _MANY or CORES == 1:
         yield map
         return
     pool = ThreadPoolExecutor(CORES)

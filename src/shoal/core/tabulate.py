@@ -13,12 +13,13 @@ from math import isqrt
 import numpy as np
 
 from shoal.core.arrays import IntArray
-from shoal.core.batch import BatchCounter, Spread, joined
+from shoal.core.batch import BatchCounter, Spread, joined, room_for
 from shoal.core.books import Books
 from shoal.core.classes import Classes
 from shoal.core.counts import Counts
+from shoal.core.far import FarCounts
+from shoal.core.far_hubs import hubs_over
 from shoal.core.hierarchy import Hierarchy
-from shoal.core.hubs import Hubs
 from shoal.core.lattice import Lattice
 
 _SLICE = 2048  # nodes counted, at most, between two looks at the clock
@@ -99,13 +100,19 @@ class Tabulation:
     """Tables in the making: which nodes are in, and what was counted of them."""
 
     def __init__(
-        self, counts: Counts, hierarchies: Sequence[Hierarchy], lattice: Lattice, sensitive: Sequence[str]
+        self,
+        counts: Counts,
+        hierarchies: Sequence[Hierarchy],
+        lattice: Lattice,
+        sensitive: Sequence[str],
+        memory: int,
     ) -> None:
-        """Begin with no node."""
+        """Begin with no node; hold no more than the memory allows."""
         self.counts = counts
         self.lattice = lattice
         self.sensitive = tuple(sensitive)
-        self._hubs = Hubs(counts, hierarchies, Books())
+        self._hubs = hubs_over(counts, hierarchies, Books(), memory)
+        self._memory = memory
         rank = {column: place for place, column in enumerate(self._hubs.order)}
         axes = range(len(lattice.axes))
         self._walk = sorted(axes, key=lambda axis: min(rank[c] for c in lattice.axes[axis]))
@@ -115,13 +122,16 @@ class Tabulation:
 
     def _compiled(self, hierarchies: Sequence[Hierarchy]) -> dict[str | None, tuple[BatchCounter, int]]:
         """Make what counts many nodes at once, for sizes (None) and sensitive columns that fit a word."""
-        plain = Counts(self.counts.fields, self.counts.keys, self.counts.sizes, {})
         found: dict[str | None, tuple[BatchCounter, int]] = {}
-        if len(plain.keys) == 1:
+        if not self.counts.held:
+            return found
+        plain = Counts(self.counts.fields, self.counts.keys, self.counts.sizes, {})
+        room = self._memory // 2 - room_for(plain, self.lattice)
+        if plain.words == 1 and room >= 0:
             found[None] = BatchCounter(plain, hierarchies, self.lattice, self._walk), -1
         for name in self.sensitive:
             joint = self.counts.joint(name)
-            if joint:
+            if joint and (room := room - room_for(joint[0], self.lattice)) >= 0:
                 counter = BatchCounter(joint[0], hierarchies, self.lattice, self._walk)
                 found[name] = counter, (1 << joint[1]) - 1
         return found
@@ -169,8 +179,13 @@ class Tabulation:
         return sizes if name is None else min(sizes, 1 << self.counts.sensitive[name].bits)
 
     def _one(self, index: IntArray, name: str | None) -> Spread:
-        """Count one node whose keys do not fit one word."""
-        return spread_of_classes(Classes(self._hubs.counts(self.lattice.node(index.tolist()))), name)
+        """Count one node by itself, where many at once do not fit a word or the memory."""
+        counts = self._hubs.counts(self.lattice.node(index.tolist()))
+        if not isinstance(counts, FarCounts):
+            return spread_of_classes(Classes(counts), name)
+        values, records, classes = counts.variety(name)
+        rows = int(classes.sum())
+        return Spread(np.array([0, len(values)]), values, records, np.array([rows]), rows)
 
     def tables(self) -> tuple[IntArray, dict[str | None, Table]]:
         """Return the nodes tabulated, by their place in the lattice, and the tables of each measure."""

@@ -9,5 +9,7 @@ ENGINES: Registry[Engine] = Registry(
     "engine",
     {
         "duckdb": "shoal.engines.duckdb:DuckDb",
+        "postgres": "shoal.engines.postgres:Postgres",
+        "spark": "shoal.engines.spark:Spark",
     },
 )

@@ -1,0 +1,291 @@
+"""What does a release of 1, 10 and 100 million rows cost, beside the engine's own GROUP BY and copy?
+
+Invented people, eight quasi-identifiers, k = 5 with 5% suppressed, Parquet to Parquet, by DuckDB and by Spark
+on this machine; with the combinations in memory, and far: in the engine. Every job runs in a process of its
+own, so that its peak of memory is its own (Spark's is that of its Java process too). The kernels are compiled
+beforehand. Writes docs/scale.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from datetime import UTC, datetime
+from itertools import pairwise
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+from setting import machine
+
+RECORDS = (1_000_000, 10_000_000, 100_000_000)
+PHASES = ("count", "search", "recode", "verify")
+# Rows up to which so much is measured: beyond, it takes longer than it tells.
+MOST = {"duckdb": 100_000_000, "duckdb, far": 10_000_000, "spark": 10_000_000, "spark, far": 1_000_000}
+PAGE = Path(__file__).parents[1] / "docs" / "scale.md"
+NODES, CORES_PER_NODE = 10, 16  # of the cluster on paper
+# Each is drawn from a skewed distribution: how many values, and how skewed.
+COLUMNS = {
+    "age": (100, 2.0), "sex": (2, 1.0), "postcode": (1000, 7.0), "education": (16, 5.5), "marital": (7, 5.5),
+    "country": (60, 20.0), "year": (8, 3.5), "ward": (20, 7.0),
+}  # fmt: skip
+POLICY: dict[str, Any] = {
+    "columns": {
+        "person": {"role": "identifier"},
+        "age": {"role": "quasi-identifier", "hierarchy": {"intervals": [5, 10, 20]}},
+        "sex": {"role": "quasi-identifier", "hierarchy": "flat"},
+        "postcode": {"role": "quasi-identifier", "hierarchy": {"prefix": [2, 1]}},
+        "education": {"role": "quasi-identifier", "hierarchy": {"intervals": [4]}},
+        "marital": {"role": "quasi-identifier", "hierarchy": "flat"},
+        "country": {"role": "quasi-identifier", "hierarchy": {"intervals": [10, 30]}},
+        "year": {"role": "quasi-identifier", "hierarchy": {"intervals": [2, 4]}},
+        "ward": {"role": "quasi-identifier", "hierarchy": {"intervals": [5]}},
+        "illness": {"role": "sensitive"},
+        "days": {"role": "other"},
+        "cost": {"role": "other"},
+    },
+    "models": [{"k-anonymity": {"k": 5}}],
+    "suppression_limit": "5%",
+}
+TITLES = (
+    "records", "engine", "combinations", *PHASES, "without search", "GROUP BY + copy", "ratio", "peak memory",
+    "baseline's peak",
+)  # fmt: skip
+
+
+def main() -> None:
+    """Print one table and write the page."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("records", nargs="*", type=int, default=RECORDS, help="sizes of the table")
+    parser.add_argument("--folder", type=Path, help="where the tables are made; a temporary folder without")
+    given = parser.parse_args()
+    rows = []
+    print(_line(TITLES))
+    for records in given.records:
+        with tempfile.TemporaryDirectory(dir=given.folder) as folder:
+            rows += _measured(records, Path(folder))
+    PAGE.write_text(_page(rows), encoding="utf-8")
+
+
+def _measured(records: int, folder: Path) -> list[dict[str, Any]]:
+    data = folder / "people.parquet"
+    if shutil.disk_usage(folder).free < 400 * records:
+        print(f"{records:,} records: too little room on the disk", file=sys.stderr)
+        return []
+    _apart(_generate, data, records)
+    rows = []
+    combinations = 0
+    for engine, baseline in (("duckdb", _duckdb_alone), ("spark", _spark_alone)):
+        if records > MOST[engine]:
+            continue
+        alone = _apart(baseline, data)
+        combinations = alone.get("combinations", combinations)
+        for far in (False, True):
+            name = f"{engine}, far" if far else engine
+            if records > MOST[name]:
+                continue
+            release = _apart(_release, data, engine, combinations // 2 if far else None)
+            ours = release["total"] - release["seconds"]["search"]
+            row = {"records": records, "engine": name, "combinations": combinations, "alone": alone}
+            row |= {"ours": ours, **release}
+            print(_line(_cells(row)), flush=True)
+            rows.append(row)
+    return rows
+
+
+def _cells(row: dict[str, Any]) -> tuple[str, ...]:
+    alone = row["alone"]
+    seconds = [row["seconds"][phase] for phase in PHASES]
+    return (
+        f"{row['records']:,}",
+        row["engine"],
+        f"{row['combinations']:,}",
+        *(f"{number:.1f}" for number in (*seconds, row["ours"], alone["total"])),
+        f"{row['ours'] / alone['total']:.2f}",
+        f"{row['peak']:.2f}",
+        f"{alone['peak']:.2f}",
+    )
+
+
+def _line(cells: tuple[str, ...]) -> str:
+    return "| " + " | ".join(cells) + " |"
+
+
+def _apart(job: Callable[..., Any], *given: Any) -> Any:
+    """Run a job in a fresh process."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        return pool.submit(job, *given).result()
+
+
+def _generate(path: Path, records: int) -> None:
+    import duckdb
+
+    def drawn(values: int, skew: float) -> str:
+        return f"CAST(floor(pow(random(), {skew}) * {values}) AS INTEGER)"
+
+    columns = {name: drawn(*shape) for name, shape in COLUMNS.items()}
+    columns["sex"] = f"CASE {columns['sex']} WHEN 0 THEN 'f' ELSE 'm' END"
+    columns["postcode"] = f"printf('%03d', {columns['postcode']})"
+    columns |= {
+        "illness": f"'illness ' || {drawn(40, 2.0)}",
+        "days": drawn(30, 2.0),
+        "cost": "round(random() * 10000, 2)",
+    }
+    wanted = ", ".join(f"{drawn_as} AS {name}" for name, drawn_as in columns.items())
+    connection = duckdb.connect()
+    connection.execute("SELECT setseed(0.5)")
+    query = f"SELECT 'person ' || range AS person, {wanted} FROM range({records})"
+    connection.execute(f"COPY ({query}) TO '{path}' (FORMAT parquet)")
+
+
+def _release(path: Path, engine: str, few: int | None) -> dict[str, Any]:
+    """Release a table, as if no more than so many combinations fitted in memory."""
+    import shoal
+    from shoal.core import far as far_counts
+    from shoal.core import far_hubs
+    from shoal.engines import relations
+
+    _compile()
+    if few is not None:
+        for module in (relations, far_counts, far_hubs):
+            vars(module)["fits"] = lambda number, *_: number <= few
+    output = path.with_name(f"{engine}.parquet")
+    if engine == "spark":
+        _session()
+    start = time.perf_counter()
+    release = shoal.anonymize(path, POLICY, output=output, engine=engine, force=True)
+    total = time.perf_counter() - start
+    return {
+        "total": total,
+        "seconds": dict(release.seconds),
+        "peak": _peak(),
+        "levels": release.levels,
+        "nodes": release.evaluation.work.nodes_evaluated,
+    }
+
+
+def _compile() -> None:
+    """Compile the kernels, on a table of no size."""
+    import pyarrow as pa
+
+    import shoal
+
+    names = [name for name, column in POLICY["columns"].items() if column["role"] == "quasi-identifier"]
+    table = pa.table({name: ["1"] * 10 for name in POLICY["columns"]})
+    shoal.anonymize(table, POLICY, node=dict.fromkeys(names, 0))
+
+
+def _session() -> Any:
+    from shoal.engines.spark import Spark
+
+    return Spark().session
+
+
+def _duckdb_alone(path: Path) -> dict[str, Any]:
+    import duckdb
+
+    columns = ", ".join(COLUMNS)
+    connection = duckdb.connect(config={"temp_directory": str(path.with_name("spill"))})
+    start = time.perf_counter()
+    connection.execute(f"CREATE TABLE grouped AS SELECT {columns}, count(*) FROM '{path}' GROUP BY {columns}")
+    connection.execute(f"COPY (FROM '{path}') TO '{path.with_name('copy.parquet')}' (FORMAT parquet)")
+    total = time.perf_counter() - start
+    (combinations,) = connection.execute("SELECT count(*) FROM grouped").fetchone() or (0,)
+    return {"total": total, "peak": _peak(), "combinations": combinations}
+
+
+def _spark_alone(path: Path) -> dict[str, Any]:
+    session = _session()
+    start = time.perf_counter()
+    frame = session.read.parquet(str(path))
+    grouped = frame.groupBy(*COLUMNS).count()
+    grouped.write.mode("overwrite").parquet(str(path.with_name("grouped.parquet")))
+    frame.write.mode("overwrite").parquet(str(path.with_name("copy.parquet.folder")))
+    return {"total": time.perf_counter() - start, "peak": _peak()}
+
+
+def _peak() -> float:
+    """Return this process's peak of memory, and that of the Java process it started, in gigabytes."""
+    kilobyte = 1 if sys.platform == "darwin" else 1024
+    own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * kilobyte
+    for status in Path("/proc").glob("[0-9]*/status"):
+        try:
+            held = dict(line.split(":", 1) for line in status.read_text().splitlines() if ":" in line)
+        except OSError:
+            continue
+        if held["Name"].strip() == "java" and "VmHWM" in held:
+            own += int(held["VmHWM"].split()[0]) * 1024
+    return own / 1e9
+
+
+def _page(rows: list[dict[str, Any]]) -> str:
+    lines = [
+        "# Scale",
+        "",
+        "What a release costs beside the engine's own GROUP BY of the same columns and a copy of the file:",
+        "invented people, eight quasi-identifiers, k = 5 with 5% suppressed, Parquet to Parquet, counted",
+        "afresh at the end.",
+        "*far*: as if half of the combinations fitted in memory. They stay in the engine, which is asked.",
+        "",
+        f"{datetime.now(UTC):%Y-%m-%d}, {machine()}. Seconds and gigabytes; `python benchmarks/scale.py`.",
+        "",
+        _line(TITLES),
+        "|" + "--:|" * len(TITLES),
+        *[_line(_cells(row)) for row in rows],
+        "",
+        "The ratio leaves out the search. Peaks of Spark are those of Python and of Java together.",
+        "",
+        *_growth(rows),
+        *_on_paper(rows),
+    ]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _growth(rows: list[dict[str, Any]]) -> list[str]:
+    """Say how the time without search grows with the rows."""
+    told = []
+    for engine in dict.fromkeys(row["engine"] for row in rows):
+        own = [row for row in rows if row["engine"] == engine]
+        for before, after in pairwise(own):
+            times = after["records"] / before["records"]
+            growth = after["ours"] / before["ours"]
+            told.append(
+                f"- {engine}, from {before['records']:,} to {after['records']:,} rows ({times:.0f} times): "
+                f"{growth:.1f} times the time."
+            )
+    return [*told, ""] if told else []
+
+
+def _on_paper(rows: list[dict[str, Any]]) -> list[str]:
+    """Reckon, from the largest run of Spark, what a billion rows on a cluster would take."""
+    import os
+
+    own = [row for row in rows if row["engine"] == "spark"]
+    if not own:
+        return []
+    largest = own[-1]
+    cores = os.cpu_count() or 1
+    share = 1e9 / largest["records"] * cores / (NODES * CORES_PER_NODE)
+    parts = {phase: largest["seconds"][phase] * share for phase in ("count", "recode", "verify")}
+    told = ", ".join(f"{phase} {seconds:.0f} s" for phase, seconds in parts.items())
+    return [
+        "## A billion rows on ten nodes, on paper",
+        "",
+        f"Reckoned from {largest['records']:,} rows on {cores} cores here, for {NODES} nodes of",
+        f"{CORES_PER_NODE} cores, if the work divides evenly: {told}, together",
+        f"{sum(parts.values()):.0f} s. The search runs on the driver and depends on the combinations, not on",
+        f"the rows: {largest['seconds']['search']:.0f} s here for {largest['combinations']:,} of them.",
+        "Shuffles over a network, slower disks and stragglers are not in it: twice as long would be no",
+        "surprise. Not measured.",
+        "",
+    ]
+
+
+if __name__ == "__main__":
+    main()

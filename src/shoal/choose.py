@@ -1,0 +1,61 @@
+"""The engine that a table needs: by name, or by where the table is."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from shoal.core.contracts import Engine
+from shoal.engines import ENGINES
+from shoal.errors import DataError, UsageError
+
+AUTO = "auto"
+_NEEDS = {"spark": "pyspark", "postgres": "psycopg"}
+_BACKENDS = {"duckdb": "duckdb", "pyspark": "spark", "postgres": "postgres"}
+
+
+def engine_for(
+    engine: str | Engine, table: Any, memory_limit: str | None = None, master: str | None = None
+) -> Engine:
+    """Return an engine: the one that is given, the one of this name, or the one that holds the table."""
+    if isinstance(engine, Engine):
+        return engine
+    options = {"memory_limit": memory_limit} if memory_limit else {}
+    if engine == AUTO:
+        return _holding(table, options)
+    if master is not None:
+        if engine != "spark":
+            message = f"--spark-master is for --engine spark, and this one is {engine!r}."
+            raise UsageError(message)
+        options["master"] = master
+    return _created(engine, options)
+
+
+def _created(name: str, options: dict[str, str]) -> Engine:
+    try:
+        if name in _NEEDS:
+            import_module(_NEEDS[name])
+        return ENGINES.create(name, options)
+    except ModuleNotFoundError as error:
+        if name not in _NEEDS or error.name != _NEEDS[name]:
+            raise
+        message = f"Engine {name!r} needs {_NEEDS[name]}. Install it with: pip install 'shoal[{name}]'."
+        raise DataError(message) from None
+
+
+def _holding(table: Any, options: dict[str, str]) -> Engine:
+    """Tell the engine by a table's own library."""
+    library = type(table).__module__.partition(".")[0]
+    if library == "pyspark":
+        from shoal.engines.spark import Spark
+
+        return Spark.in_session(table.sparkSession)
+    if library == "ibis":
+        from shoal.engines.other import Other
+
+        backend = table._find_backend(use_default=True)
+        name = _BACKENDS.get(backend.name)
+        loaded: Any = ENGINES.load(name) if name else Other
+        engine: Engine = loaded.in_session(backend._session) if name == "spark" else loaded.on(backend)
+        return engine
+    return _created("duckdb", options)

@@ -1,0 +1,131 @@
+"""What all engines that speak through Ibis have in common."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Self
+from uuid import uuid4
+
+from ibis.expr.types import Table
+
+from shoal.core.contracts import Engine
+from shoal.core.counts import Counts, Domain
+from shoal.core.recoding import Recoding
+from shoal.engines import relations
+from shoal.engines.frames import arrow_of, check_names, like_frame
+from shoal.engines.names import refuse_address
+from shoal.engines.recode import recode
+from shoal.engines.relations import Site
+from shoal.errors import DataError
+
+HELD = "shoal_"  # begins the names of tables that hold what we put into a backend
+
+
+class OverIbis(Engine, Site):
+    """Counts and recodes where the rows are; what crosses over are dimension tables, keys and counts."""
+
+    @cached_property
+    @abstractmethod
+    def connection(self) -> Any:
+        """The Ibis backend that all tables of this engine live in."""
+
+    @classmethod
+    def on(cls, connection: Any) -> Self:
+        """Work on a backend that is connected."""
+        engine = cls()
+        engine.__dict__["connection"] = connection
+        return engine
+
+    @property
+    def lent(self) -> bool:
+        """Whether a table was given away that is worked out later, from what was put into the backend."""
+        return bool(self.__dict__.get("_lent"))
+
+    @contextmanager
+    def told(self, path: Path | None = None) -> Iterator[None]:
+        """Turn the backend's errors into ours: its texts may quote rows."""
+        yield
+
+    def open(self, source: Any) -> Table:
+        """Open a path or the name of a table, or take a frame or an Ibis expression."""
+        if isinstance(source, Table):
+            check_names(source.columns)
+            return source
+        if isinstance(source, str | Path):
+            refuse_address(str(source))
+            return self.named(source)
+        arrow = arrow_of(source)
+        with self.told():
+            return self.hold(arrow)
+
+    @abstractmethod
+    def named(self, source: str | Path) -> Table:
+        """Open a path, or the name of a table."""
+
+    def path_of(self, table: Table) -> Path | None:
+        """Return the file behind a table, to name it in errors."""
+        return None
+
+    def columns(self, table: Table) -> tuple[str, ...]:
+        """Name the table's columns."""
+        return tuple(table.columns)
+
+    def count(
+        self, table: Table, columns: Sequence[str], sensitive: Sequence[str] = ()
+    ) -> tuple[Counts, dict[str, Domain]]:
+        """Count combinations inside the backend."""
+        with self.told(self.path_of(table)):
+            return relations.count(self, table, columns, sensitive, self.memory)
+
+    def recode(
+        self,
+        table: Table,
+        recoding: Recoding,
+        domains: Mapping[str, Domain],
+        *,
+        keep: Sequence[str],
+        blank: Sequence[str] | None,
+    ) -> Table:
+        """Recode by joins, lazily."""
+        with self.told():
+            return recode(self, table, recoding, domains, keep, blank)
+
+    def materialize(self, table: Table, like: Any, as_is: Sequence[str]) -> Any:
+        """Return a table of the same kind as another: pandas, polars, pyarrow or Ibis."""
+        if isinstance(like, Table):
+            self.__dict__["_lent"] = True
+            return table
+        with self.told():
+            return like_frame(self.fetch(table), like, as_is)
+
+
+def held_name() -> str:
+    """Return a new name for a table that we put into a backend."""
+    return f"{HELD}{uuid4().hex}"
+
+
+def ending_of(path: Path, known: Sequence[str]) -> str:
+    """Return the ending that tells a file's format."""
+    refuse_address(str(path))
+    for ending in sorted(known, key=len, reverse=True):
+        if path.name.lower().endswith(ending):
+            return ending
+    message = f"Unknown format of {path.name!r}. Use one of {', '.join(known)}."
+    raise DataError(message)
+
+
+def check_file(path: Path) -> None:
+    """Refuse a path at which there is nothing to read."""
+    if not path.exists():
+        message = f"No such file: {str(path)!r}."
+        raise DataError(message)
+    if not path.is_file():
+        message = f"{str(path)!r} is not a file."
+        raise DataError(message)
+    if path.stat().st_size == 0:
+        message = f"{str(path)!r} is empty."
+        raise DataError(message)
