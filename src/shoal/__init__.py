@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from shoal.profile import Profile, profile
     from shoal.recipe import Recipe
     from shoal.release import Release
+    from shoal.report import report
     from shoal.study import Study, study
     from shoal.verify import Verification, verify
 
@@ -38,6 +39,7 @@ __all__ = [
     "diagnose",
     "measure",
     "profile",
+    "report",
     "study",
     "verify",
 ]
@@ -60,6 +62,7 @@ _HOMES = {
     "diagnose": "diagnose",
     "measure": "measure",
     "profile": "profile",
+    "report": "report",
     "study": "study",
     "verify": "verify",
 }

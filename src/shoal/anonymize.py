@@ -28,13 +28,16 @@ from shoal.errors import (
     OutputError,
     UsageError,
 )
+from shoal.exposure import exposure_at
+from shoal.losses import ColumnLoss, losses_of
 from shoal.offer import Chosen, adopted
 from shoal.outliers import argus, broken, outliers_at
 from shoal.policy import Policy, named
 from shoal.problem import check_label, counted, problem_of
-from shoal.publish import CODEBOOK, SENSITIVE, Draft, draft
+from shoal.publish import CODEBOOK, REPORT, SENSITIVE, Draft, draft, private_folder, write_private
 from shoal.recipe import audit_of, recipe_of
 from shoal.release import Release
+from shoal.report import report as report_of
 from shoal.search import search
 from shoal.sensitive import reference_of
 from shoal.sensitive_table import path_beside, sensitive_table, separated
@@ -49,6 +52,7 @@ def anonymize(
     force: bool = False,
     node: Chosen = None,
     mapping: bool = False,
+    report: bool = False,
     engine: str | Engine = AUTO,
     memory_limit: str | None = None,
     seconds: float | None = None,
@@ -59,25 +63,27 @@ def anonymize(
     Without an output the release's table is of the same kind as the table that came in. `node` fixes
     the levels of the columns it names; the others are searched. It may be an offer of a negotiation, its
     JSON or a file of it: then its k (or l) and its limit stand in for the policy's. `mapping` adds, to the
-    private folder, what became of every value.
+    private folder, what became of every value; `report` adds a page that tells of the release.
     """
     if seconds is not None and not seconds > 0:
         message = f"seconds must be above 0, got {seconds}."
         raise UsageError(message)
     policy, levels = adopted(Policy.load(policy), node)
     engine = engine_for(engine, table, memory_limit)
-    wish = Wish(policy, levels, seconds)
-    return released(table, wish, engine, output=output, force=force, mapping=mapping, progress=progress)
+    wish = Wish(policy, levels, seconds, mapping=mapping, report=report)
+    return released(table, wish, engine, output=output, force=force, progress=progress)
 
 
 @dataclass(frozen=True)
 class Wish:
-    """What is to be found: a recoding by a policy, of which some levels or all regions may be given."""
+    """What is wanted: a recoding by a policy, some levels or all regions of it given; and extras."""
 
     policy: Policy
     levels: Mapping[str, int] | None = None
     seconds: float | None = None
     regions: Saved | None = None
+    mapping: bool = False  # to the private folder: what became of every value
+    report: bool = False  # likewise: the page that tells of the release
 
     def found(self, problem: Problem, progress: Progress) -> tuple[str, Evaluation]:
         """Search for the recoding, or put the one that is given on the problem."""
@@ -97,13 +103,15 @@ def released(
     *,
     output: str | Path | None,
     force: bool,
-    mapping: bool,
     progress: Progress | None,
 ) -> Release:
     """Release a table as wished, in memory or to a file."""
     apart = separated(wish.policy)
     run = _Run(wish, engine, progress or (lambda *_: None))
     if output is None:
+        if wish.report:
+            message = "report is written to the private folder of an output. Name one, or use shoal.report."
+            raise UsageError(message)
         try:
             return run.in_memory(table)
         finally:
@@ -122,7 +130,7 @@ def released(
                 raise OutputError(message)
         with draft(target, engine, force=force, beside=beside) as begun:
             engine.spill(begun.spill)
-            return run.to_file(table, begun, mapping=mapping)
+            return run.to_file(table, begun)
     finally:
         engine.close()
 
@@ -156,7 +164,7 @@ class _Run:
         verification = self.check(found, table, second)
         return self.release(found, verification, table=table, sensitive_table=second)
 
-    def to_file(self, source: Any, begun: Draft, *, mapping: bool) -> Release:
+    def to_file(self, source: Any, begun: Draft) -> Release:
         found = self.find(source)
         target = begun.stage.target
         waiting = f"{SENSITIVE}{target.ending}"
@@ -167,13 +175,20 @@ class _Run:
                 self.engine.write(second, replace(target, name=str(begun.private / waiting)))
         written = None if second is None else begun.private / waiting
         verification = self.check(found, begun.stage.waiting, written)
-        where = {"codebook": begun.beside[CODEBOOK], "sensitive_table": begun.beside.get(waiting)}
-        output = target.name if target.kind == "table" else begun.output
-        release = self.release(found, verification, output=output, **where)
+        release = self.release(
+            found,
+            verification,
+            output=target.name if target.kind == "table" else begun.output,
+            codebook=begun.beside[CODEBOOK],
+            report=private_folder(begun.output) / REPORT if self.wish.report else None,
+            sensitive_table=begun.beside.get(waiting),
+        )
         recipe = recipe_of(self.policy, found.problem, found.evaluation, found.domains)
-        if mapping:
+        if self.wish.mapping:
             write_mapping(begun.private / "mapping", found.problem, found.recoding, found.domains)
         write_codebook(begun.private / CODEBOOK, self.policy, found.recoding, found.labels)
+        if self.wish.report:
+            write_private(begun.private / REPORT, report_of(release))
         home = begun.commit(recipe, audit_of(release.to_dict(), verification))
         return replace(release, recipe=home)
 
@@ -201,7 +216,8 @@ class _Run:
         kept = len(sizes), int(sizes.min())
         masks = policy.suppressed == "mask" and _crowd(problem, classes, gone)
         masks = masks and not (_empty(recoding, classes, domains) & ~gone).any()
-        return _Found(table, domains, problem, name, evaluation, recoding, labels, kept, masks)
+        losses = losses_of(problem, recoding, classes, gone)
+        return _Found(table, domains, problem, name, evaluation, recoding, labels, kept, masks, losses)
 
     def warm(self, problem: Problem) -> None:
         """Compile the kernels that will be needed, where this has not been done on this machine."""
@@ -275,6 +291,8 @@ class _Run:
             masked=found.evaluation.suppressed if found.masks else 0,
             verification=verification,
             seconds=dict(self.seconds),
+            exposure=exposure_at(found.problem.counts),
+            losses=found.losses,
             outliers=looked,
             **where,
         )
@@ -293,6 +311,7 @@ class _Found:
     labels: Mapping[str, tuple[str, ...]]
     kept: tuple[int, int]  # classes that remain, and the smallest of them
     masks: bool  # the suppressed are kept masked: enough for a class, in persons too, that join no other
+    losses: Mapping[str, ColumnLoss]
 
 
 def _labels(hierarchy: Hierarchy, recoding: Recoding, column: int, codes: IntArray) -> tuple[str, ...]:

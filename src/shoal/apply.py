@@ -21,6 +21,7 @@ def apply(
     output: str | Path | None = None,
     force: bool = False,
     mapping: bool = False,
+    report: bool = False,
     engine: str | Engine = AUTO,
     memory_limit: str | None = None,
     progress: Progress | None = None,
@@ -33,5 +34,5 @@ def apply(
     """
     found = Recipe.load(recipe)
     engine = engine_for(engine, table, memory_limit)
-    wish = Wish(found.policy, found.levels, regions=found.regions)
-    return released(table, wish, engine, output=output, force=force, mapping=mapping, progress=progress)
+    wish = Wish(found.policy, found.levels, regions=found.regions, mapping=mapping, report=report)
+    return released(table, wish, engine, output=output, force=force, progress=progress)

@@ -14,7 +14,8 @@ from shoal.commands.argus import talk
 from shoal.commands.compare import compare
 from shoal.commands.diagnose import diagnose
 from shoal.commands.measure import measure
-from shoal.commands.messages import progress_bar, report, reporting
+from shoal.commands.messages import progress_bar, reporting
+from shoal.commands.messages import report as tell
 from shoal.commands.negotiate import negotiate
 from shoal.commands.options import (
     AlgorithmName,
@@ -32,6 +33,7 @@ from shoal.commands.options import (
     NodeOrOffer,
     Output,
     PolicyFile,
+    Report,
     Reveal,
     Seconds,
     SparkMaster,
@@ -70,7 +72,7 @@ def main() -> None:
     except KeyboardInterrupt:
         sys.exit(stopped[0] if stopped else 130)
     except ShoalError as error:
-        sys.exit(report(error))
+        sys.exit(tell(error))
     except typer.Abort:
         sys.exit(130)
     except Exception as error:
@@ -115,6 +117,7 @@ def anonymize(
     memory_limit: MemoryLimit = None,
     force: Force = False,
     mapping: Mapping_ = False,
+    report: Report = False,
     as_json: AsJson = False,
     reveal: Reveal = False,
 ) -> None:
@@ -141,6 +144,7 @@ def anonymize(
             force=force,
             node=read_node(node),
             mapping=mapping,
+            report=report,
             engine=read_engine(engine, spark_master, memory_limit),
             memory_limit=memory_limit,
             seconds=seconds,
@@ -193,6 +197,7 @@ def apply(
     data: Data,
     output: Output,
     mapping: Mapping_ = False,
+    report: Report = False,
     engine: EngineName = "auto",
     spark_master: SparkMaster = None,
     memory_limit: MemoryLimit = None,
@@ -210,6 +215,7 @@ def apply(
             output=output,
             force=force,
             mapping=mapping,
+            report=report,
             engine=read_engine(engine, spark_master, memory_limit),
             memory_limit=memory_limit,
             progress=progress,

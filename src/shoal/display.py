@@ -14,36 +14,21 @@ def show_release(release: Any) -> None:
     from rich.table import Table
 
     screen = console()
-    examples = release.examples()
-    # Blanked cells leave the levels of the node as they are.
-    levels = release.levels or (None if release.policy.finishing["refine"] else release.start)
-    levels = release.outliers.levels if release.outliers else levels
     table = Table(title="What became of each column", title_justify="left")
     for heading in ("column", "role", "level", "released as"):
         table.add_column(heading)
-    for name, column in release.policy.columns.items():
-        if name in examples:
-            hierarchy = next(h for h in release.hierarchies if h.name == name)
-            level = "cut" if release.cut else "by class"
-            level = "" if release.apart or name in release.as_is else level
-            if levels:
-                level = f"{levels[name]} of {hierarchy.height}"
-            table.add_row(escaped(name), column.role.value, level, escaped(examples[name]))
-        else:
-            fate = "removed" if column.role.value == "identifier" else "as is"
-            if name == release.apart:
-                fate = escaped(f"{release.group_column}: a second table holds the values of each group")
-            table.add_row(escaped(name), column.role.value, "", fate)
+    for fate in release.fates():
+        table.add_row(escaped(fate.column), fate.role, fate.level, escaped(fate.released_as))
     screen.print(table)
     if release.outliers:
         show_outliers(release.outliers)
     result = release.to_dict()
     suppressed = release.suppressed
-    fate = f"{release.masked:,} masked" if release.masked else f"{suppressed:,} suppressed"
+    lost = f"{release.masked:,} masked" if release.masked else f"{suppressed:,} suppressed"
     blanks = f", {release.cells:,} cells blanked" if release.cells else ""
     share = f"{suppressed / release.records:.1%}"
     rows = {
-        "records": f"{release.records - suppressed:,} kept, {fate} ({share}){blanks}",
+        "records": f"{release.records - suppressed:,} kept, {lost} ({share}){blanks}",
         "classes": f"{result['classes']:,}, the smallest of {result['smallest_class']} records",
         "loss": f"{release.loss:,.10g} ({result['metric']})",
         "proven": _proven(release, result),
@@ -57,6 +42,8 @@ def show_release(release: Any) -> None:
         rows["proven"] = _within(release.loss, result["lower_bound"], release.algorithm)
     if release.outliers:
         rows["proven"] = f"no tested combination is shared by fewer than {release.outliers.k} records"
+    if release.report is not None:
+        rows["report"] = f"{release.report} (private: keep it)"
     if release.sensitive_table is not None:
         rows["second table"] = str(release.sensitive_table)
     show_pairs(rows)

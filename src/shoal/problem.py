@@ -62,7 +62,7 @@ def problem_of(
         lattice=lattice.narrowed(node or {}),
         models=policy.privacy_models,
         metric=policy.information_metric,
-        limit=_limit(policy, counts.records),
+        limit=limit_for(policy, counts.records),
         weights=tuple(policy.columns[name].weight for name in heights),
         identifying=tuple(policy.columns[name].identifying for name in heights),
         about=about(policy, counts, domains),
@@ -91,11 +91,11 @@ def with_wishes(problem: Problem, policy: Policy) -> Problem:
         problem,
         models=policy.privacy_models,
         metric=policy.information_metric,
-        limit=_limit(policy, problem.records),
+        limit=limit_for(policy, problem.records),
     )
 
 
-def _limit(policy: Policy, records: int) -> int:
+def limit_for(policy: Policy, records: int) -> int:
     """Return the records that may be suppressed: the policy's word, else what its algorithm brings along."""
     algorithm = policy.search_algorithm
     if algorithm is not None and "suppression_limit" not in policy.model_fields_set:

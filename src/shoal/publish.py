@@ -40,6 +40,7 @@ except ImportError:  # Windows: see _abandoned
     fcntl = None  # type: ignore[assignment]
 
 CODEBOOK = "codebook.csv"  # where the codebook waits, in the private folder
+REPORT = "report.html"  # in the private folder
 SENSITIVE = "sensitive"  # where the second table waits, before its ending
 Beside = Mapping[str, Path]  # what goes beside a release, by the name under which it waits
 
@@ -302,13 +303,18 @@ def _check_free(target: Target, beside: Beside, *, force: bool) -> None:
         raise OutputError(message)
 
 
-def _dump(path: Path, data: dict[str, Any]) -> None:
+def write_private(path: Path, text: str) -> None:
+    """Write a new file that only its owner can read, to the disk itself."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        # To be read by eye, unless it is large.
-        file.write(json.dumps(data, ensure_ascii=False, indent=None if data.get("regions") else 2))
+        file.write(text)
         file.flush()
         os.fsync(file.fileno())
+
+
+def _dump(path: Path, data: dict[str, Any]) -> None:
+    # To be read by eye, unless it is large.
+    write_private(path, json.dumps(data, ensure_ascii=False, indent=None if data.get("regions") else 2))
 
 
 def _sync_folder(folder: Path) -> None:

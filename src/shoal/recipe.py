@@ -202,5 +202,10 @@ def audit_of(result: Mapping[str, Any], verification: Verification) -> dict[str,
         "when": datetime.now(UTC).isoformat(timespec="seconds"),
         "result": {name: value for name, value in result.items() if name != "recipe"},
         "verification": verification.to_dict(),
-        "packages": {name: version(name) for name in ("shoal", "numpy", "numba", "duckdb", "ibis-framework")},
+        "packages": packages(),
     }
+
+
+def packages() -> dict[str, str]:
+    """Return the versions of what a result depends on."""
+    return {name: version(name) for name in ("shoal", "numpy", "numba", "duckdb", "ibis-framework")}

@@ -10,9 +10,21 @@ from typing import Any
 from shoal.core.evaluate import Evaluation
 from shoal.core.groups import group_column
 from shoal.core.hierarchy import Hierarchy
+from shoal.exposure import Exposure
+from shoal.losses import ColumnLoss
 from shoal.outliers import Outliers
 from shoal.policy import Policy
 from shoal.verify import Verification
+
+
+@dataclass(frozen=True)
+class Fate:
+    """What became of one column, in words."""
+
+    column: str
+    role: str
+    level: str  # none where the column has no hierarchy, or keeps its values
+    released_as: str
 
 
 @dataclass(frozen=True)
@@ -31,10 +43,13 @@ class Release:
     masked: int
     verification: Verification
     seconds: Mapping[str, float]
+    exposure: Exposure  # of the input, by its quasi-identifiers as they are
+    losses: Mapping[str, ColumnLoss]  # of each quasi-identifier
     table: Any = field(default=None, repr=False)  # None where it was written to a file
     output: Path | str | None = None  # the name of a table, where it is one
     recipe: Path | None = None
     codebook: Path | None = None
+    report: Path | None = None
     sensitive_table: Any = field(default=None, repr=False)  # where the sensitive column is apart; or its file
     outliers: Outliers | None = None  # what was rare before cells were blanked, where a search looks for it
 
@@ -82,6 +97,29 @@ class Release:
             shown[name] = "as is" if name in self.as_is else ", ".join(labels[:3]) + more
         return shown
 
+    def fates(self) -> tuple[Fate, ...]:
+        """Say of every column of the input what became of it."""
+        examples = self.examples()
+        # Blanked cells leave the levels of the node as they are.
+        levels = self.levels or (None if self.policy.finishing["refine"] else self.start)
+        levels = dict(self.outliers.levels) if self.outliers else levels
+        heights = {hierarchy.name: hierarchy.height for hierarchy in self.hierarchies}
+        found = []
+        for name, column in self.policy.columns.items():
+            level = ""
+            if name in examples:
+                if levels:
+                    level = f"{levels[name]} of {heights[name]}"
+                elif not (self.apart or name in self.as_is):
+                    level = "cut" if self.cut else "by class"
+                fate = examples[name]
+            elif name == self.apart:
+                fate = f"{self.group_column}: a second table holds the values of each group"
+            else:
+                fate = "removed" if column.role.value == "identifier" else "as is"
+            found.append(Fate(name, column.role.value, level, fate))
+        return tuple(found)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain values."""
         work = self.evaluation.work
@@ -112,5 +150,6 @@ class Release:
             "output": str(self.output) if self.output else None,
             "recipe": str(self.recipe) if self.recipe else None,
             "codebook": str(self.codebook) if self.codebook else None,
+            "report": str(self.report) if self.report else None,
             "sensitive_table": str(self.sensitive_table) if isinstance(self.sensitive_table, Path) else None,
         }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from shoal.core.contracts import Engine
 from shoal.core.counts import Domain
 from shoal.core.groups import group_column
 from shoal.errors import DataError, PolicyError, UsageError
+from shoal.exposure import Exposure, exposure_of
 from shoal.policy import Policy, named
 from shoal.recipe import Recipe
 from shoal.sensitive import Reference, about, beyond, count, reference_in, reference_of
@@ -44,10 +45,11 @@ class Verification:
     models: tuple[ModelCheck, ...]
     reasons: tuple[str, ...]  # why it is not verified
     unchecked: tuple[str, ...] = ()  # what the release alone does not show; then it is not verified either
+    exposure: Exposure = field(default=Exposure(), repr=False)  # of the classes that were counted
 
     def to_dict(self) -> dict[str, Any]:
         """Return the verification as plain values."""
-        return asdict(self)
+        return {name: value for name, value in asdict(self).items() if name != "exposure"}
 
 
 def verify(
@@ -192,6 +194,7 @@ def _judge(
         models=tuple(checks),
         reasons=tuple(reasons),
         unchecked=tuple(unchecked),
+        exposure=exposure_of(kept),
     )
 
 

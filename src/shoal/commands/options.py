@@ -70,6 +70,13 @@ Mapping_ = Annotated[
     bool, typer.Option("--mapping", help="Add what became of each value to the private folder.")
 ]
 
+Report = Annotated[
+    bool,
+    typer.Option(
+        "--report", help="Add a page that tells of the release, report.html, to the private folder."
+    ),
+]
+
 _MOST = 1000  # values of k in one range
 _NUMBER = re.compile(r"[0-9]{1,18}")  # not ², which is a digit too, nor more than int() takes
 _LEVEL = re.compile(r"(.*?)=\s*([0-9]{1,9})\s*(?:,\s*|$)")

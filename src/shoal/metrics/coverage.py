@@ -29,12 +29,17 @@ class Coverage(Metric):
 
     def loss(self, problem: Problem, recoding: Recoding, classes: Classes, suppressed: BoolArray) -> float:
         """Combine the columns' losses, in which suppressed records count 1."""
-        if recoding.node is None:
-            columns = self._by_class(problem, recoding, classes, suppressed)
-        else:
-            columns = self._by_value(problem, recoding.node, classes, suppressed)
+        columns = self.by_column(problem, recoding, classes, suppressed)
         parts = self._parts(np.array(columns), np.array(problem.weights))
         return float(self.total(parts.sum()))
+
+    def by_column(
+        self, problem: Problem, recoding: Recoding, classes: Classes, suppressed: BoolArray
+    ) -> list[float]:
+        """Return each column's own loss, whatever its weight."""
+        if recoding.node is None:
+            return self._by_class(problem, recoding, classes, suppressed)
+        return self._by_value(problem, recoding.node, classes, suppressed)
 
     def _by_class(
         self, problem: Problem, recoding: Recoding, classes: Classes, suppressed: BoolArray
