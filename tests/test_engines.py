@@ -19,6 +19,8 @@ import pytest
 from servers import needs_postgres, needs_spark, postgres, spark
 
 import shoal
+from shoal.choose import engine_for
+from shoal.errors import PolicyError, UsageError
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:fetch_arrow_table:DeprecationWarning"),
@@ -229,3 +231,18 @@ def test_every_engine_releases_the_same_rows(
     assert release.verification.verified
     assert Counter(own.rows(release)) == expected[wish]
     assert own.leftovers() == []
+
+
+def test_a_memory_limit_holds_for_a_table_of_a_connection() -> None:
+    import ibis
+
+    table = ibis.duckdb.connect().create_table("people", people())
+    assert engine_for("auto", table, "3GB").memory == 3_000_000_000
+    with pytest.raises(PolicyError, match="memory_limit must be a size"):
+        engine_for("auto", table, "much")
+
+
+def test_a_master_is_for_spark_alone() -> None:
+    for name in ("auto", "duckdb"):
+        with pytest.raises(UsageError, match="--spark-master is for --engine spark"):
+            engine_for(name, people(), master="local[1]")

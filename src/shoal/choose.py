@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -20,9 +21,9 @@ def engine_for(
     """Return an engine: the one that is given, the one of this name, or the one that holds the table."""
     if isinstance(engine, Engine):
         return engine
+    if engine == AUTO and master is None:
+        return _holding(table, memory_limit)
     options = {"memory_limit": memory_limit} if memory_limit else {}
-    if engine == AUTO:
-        return _holding(table, options)
     if master is not None:
         if engine != "spark":
             message = f"--spark-master is for --engine spark, and this one is {engine!r}."
@@ -43,19 +44,22 @@ def _created(name: str, options: dict[str, str]) -> Engine:
         raise DataError(message) from None
 
 
-def _holding(table: Any, options: dict[str, str]) -> Engine:
+def _holding(table: Any, memory_limit: str | None) -> Engine:
     """Tell the engine by a table's own library."""
     library = type(table).__module__.partition(".")[0]
     if library == "pyspark":
         from shoal.engines.spark import Spark
 
-        return Spark.in_session(table.sparkSession)
+        return Spark.in_session(table.sparkSession, memory_limit)
     if library == "ibis":
         from shoal.engines.other import Other
 
         backend = table._find_backend(use_default=True)
         name = _BACKENDS.get(backend.name)
         loaded: Any = ENGINES.load(name) if name else Other
-        engine: Engine = loaded.in_session(backend._session) if name == "spark" else loaded.on(backend)
+        begin = (
+            partial(loaded.in_session, backend._session) if name == "spark" else partial(loaded.on, backend)
+        )
+        engine: Engine = begin(memory_limit)
         return engine
-    return _created("duckdb", options)
+    return _created("duckdb", {"memory_limit": memory_limit} if memory_limit else {})

@@ -25,7 +25,6 @@ from ibis.expr.types import Table
 from shoal.core.arrays import IntArray
 from shoal.core.contracts import Target
 from shoal.core.counts import Domain
-from shoal.core.memory import limit_of
 from shoal.engines import relations
 from shoal.engines.foreign import READERS, read_foreign
 from shoal.engines.frames import check_names, checked, header_of
@@ -37,19 +36,8 @@ from shoal.errors import DataError, OutputError, UsageError
 class DuckDb(OverIbis):
     """Reads and writes files in place; rows never pass through Python."""
 
-    memory_limit: str | None = None  # such as 4GB; half of the machine's without it
-
     formats: ClassVar[tuple[str, ...]] = (".csv", ".csv.gz", ".tsv", ".parquet", ".arrow", ".feather")
     sorts: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        """Refuse a memory limit that is not a size."""
-        limit_of(self.memory_limit)
-
-    @property
-    def memory(self) -> int:
-        """The bytes that a run may take."""
-        return limit_of(self.memory_limit)
 
     @cached_property
     def connection(self) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
@@ -14,6 +15,7 @@ from ibis.expr.types import Table
 
 from shoal.core.contracts import Engine
 from shoal.core.counts import Counts, Domain
+from shoal.core.memory import limit_of
 from shoal.core.recoding import Recoding
 from shoal.engines import relations
 from shoal.engines.frames import arrow_of, check_names, like_frame
@@ -25,8 +27,20 @@ from shoal.errors import DataError
 HELD = "shoal_"  # begins the names of tables that hold what we put into a backend
 
 
+@dataclass(frozen=True)
 class OverIbis(Engine, Site):
     """Counts and recodes where the rows are; what crosses over are dimension tables, keys and counts."""
+
+    memory_limit: str | None = field(default=None, kw_only=True)  # such as 4GB; half of the machine's without
+
+    def __post_init__(self) -> None:
+        """Refuse a memory limit that is not a size."""
+        limit_of(self.memory_limit)
+
+    @property
+    def memory(self) -> int:
+        """The bytes that a run may take."""
+        return limit_of(self.memory_limit)
 
     @cached_property
     @abstractmethod
@@ -34,9 +48,9 @@ class OverIbis(Engine, Site):
         """The Ibis backend that all tables of this engine live in."""
 
     @classmethod
-    def on(cls, connection: Any) -> Self:
+    def on(cls, connection: Any, memory_limit: str | None = None) -> Self:
         """Work on a backend that is connected."""
-        engine = cls()
+        engine = cls(memory_limit=memory_limit)
         engine.__dict__["connection"] = connection
         return engine
 

@@ -23,7 +23,6 @@ from ibis.expr.types import Table
 from psycopg import sql
 
 from shoal.core.contracts import TableEngine, Target
-from shoal.core.memory import limit_of
 from shoal.engines.binary_copy import packed, unpacked
 from shoal.engines.frames import check_names
 from shoal.engines.names import parts_of, quoted, refuse_file
@@ -69,17 +68,6 @@ _as_text = ibis.udf.scalar.builtin(_text, name="text", signature=((None,), "stri
 @dataclass(frozen=True)
 class Postgres(OverIbis, TableEngine):
     """Works in a PostgreSQL server; where it is and who may enter, libpq's own settings say (PGHOST, ...)."""
-
-    memory_limit: str | None = None  # for what is held here; the server has its own
-
-    def __post_init__(self) -> None:
-        """Refuse a memory limit that is not a size."""
-        limit_of(self.memory_limit)
-
-    @property
-    def memory(self) -> int:
-        """The bytes that a run may take."""
-        return limit_of(self.memory_limit)
 
     @cached_property
     def connection(self) -> Any:

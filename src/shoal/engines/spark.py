@@ -20,7 +20,6 @@ import pyarrow as pa
 from ibis.expr.types import Table
 
 from shoal.core.contracts import TableEngine, Target
-from shoal.core.memory import limit_of
 from shoal.engines import relations
 from shoal.engines.frames import check_names, header_of
 from shoal.engines.names import parts_of, quoted, refuse_file
@@ -38,23 +37,13 @@ class Spark(OverIbis, TableEngine):
     """Works in a Spark session: one that is running, or a new one on a master."""
 
     master: str = "local[*]"
-    memory_limit: str | None = None  # of the driver, and of what is held here; half of the machine's without
 
     formats: ClassVar[tuple[str, ...]] = (".csv", ".tsv", ".parquet")
 
-    def __post_init__(self) -> None:
-        """Refuse a memory limit that is not a size."""
-        limit_of(self.memory_limit)
-
-    @property
-    def memory(self) -> int:
-        """The bytes that a run may take."""
-        return limit_of(self.memory_limit)
-
     @classmethod
-    def in_session(cls, session: Any) -> Self:
+    def in_session(cls, session: Any, memory_limit: str | None = None) -> Self:
         """Work in a session of the user's, whose settings stay as they are."""
-        return cls.on(connected(session))
+        return cls.on(connected(session), memory_limit)
 
     @cached_property
     def connection(self) -> Any:
