@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin
 
-.PHONY: demo test lint types docs bench clean
+.PHONY: demo test lint types docs shots bench clean
 
 $(VENV)/.demo: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -30,6 +30,9 @@ types: $(VENV)/.dev
 
 docs: $(VENV)/.dev
 	$(RUN)/mkdocs build --strict
+
+shots: $(VENV)/.dev
+	$(RUN)/python tests/screenshots.py
 
 bench: $(VENV)/.dev
 	$(RUN)/python benchmarks/search.py

@@ -732,3 +732,8 @@ def test_bounds_do_not_take_the_name_of_another_column(role: dict[str, str]) -> 
     policy = {"columns": {"age": age, "age_lower": role}, "models": [{"k-anonymity": {"k": 2}}]}
     with pytest.raises(PolicyError, match=r"'age_lower'.*release_as bounds of 'age'"):
         shoal.anonymize(pa.table({"age": [1, 2], "age_lower": [7, 8]}), policy)
+
+
+def test_widths_beyond_all_counting_are_refused() -> None:
+    with pytest.raises(HierarchyError, match="too far from the values"):
+        bind({"intervals": [1e-300]}, "1", "3.5")

@@ -43,6 +43,7 @@ from shoal.commands.options import (
     read_policy,
 )
 from shoal.commands.profile import profile
+from shoal.commands.studio import studio
 from shoal.display import console, escaped, print_json, show_release, show_rows, show_verification
 from shoal.errors import ShoalError, interruptible
 
@@ -60,6 +61,7 @@ app.command()(diagnose)
 app.command()(profile)
 app.command()(negotiate)
 app.command()(measure)
+app.command()(studio)
 
 
 def main() -> None:

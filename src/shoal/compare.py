@@ -250,9 +250,13 @@ class _Run:
     def timed(self, problem: Problem, algorithm: Algorithm | None, finishing: Finishing) -> dict[str, Any]:
         fresh = replace(problem)  # without what an earlier search had it remember
         start = time.perf_counter()
-        _, evaluation = search(fresh, algorithm, seconds=self.seconds, **finishing)
+        _, evaluation = search(fresh, algorithm, seconds=self.seconds, progress=self.beat, **finishing)
         seconds = time.perf_counter() - start
         return _figures(evaluation, problem.lattice.columns) | {"seconds": seconds}
+
+    def beat(self, _phase: str, _done: int, _total: int | None) -> None:
+        """Say during a long search that it goes on, so that whoever listens can end it."""
+        self.tell("search", self.done, self.total)
 
     def optimum(self, rows: Sequence[Row]) -> float | None:
         """Return the least loss of a node that a row has proven, else what was searched for, if it was."""
@@ -269,7 +273,7 @@ class _Run:
         tried = {row.algorithm for row in rows}
         if not {ALGORITHMS.name_of(able), "auto"} & tried:  # else it has tried in vain
             with suppress(OutOfTime):
-                _, found = search(problem, able, seconds=self.seconds)
+                _, found = search(problem, able, seconds=self.seconds, progress=self.beat)
                 least = found.loss if found.proven is Guarantee.LEAST_LOSS else None
         self.optima[key] = least
         metric, records, k = key

@@ -147,13 +147,20 @@ class Intervals(Banded):
         if low is not None and high is not None and low >= high:
             message = f"Hierarchy of {domain.name!r}: bottom_coding must be below top_coding."
             raise HierarchyError(message)
-        for level, (narrow, wide) in enumerate(pairwise(self.intervals), 2):
-            with localcontext(prec=80):
-                rest = wide % narrow
-            if rest:
-                reason = f"Each width must be a multiple of the one before: {wide} is not one of {narrow}."
-                raise not_nested(domain.name, level, reason)
-        return super().bind(domain)
+        try:
+            for level, (narrow, wide) in enumerate(pairwise(self.intervals), 2):
+                with localcontext(prec=80):
+                    rest = wide % narrow
+                if rest:
+                    why = f"Each width must be a multiple of the one before: {wide} is not one of {narrow}."
+                    raise not_nested(domain.name, level, why)
+            return super().bind(domain)
+        except ArithmeticError:
+            message = (
+                f"Hierarchy of {domain.name!r}: the widths are too far from the values in size to count "
+                "with. Take wider ones, or fewer digits."
+            )
+            raise HierarchyError(message) from None
 
 
 @dataclass(frozen=True)

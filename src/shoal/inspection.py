@@ -1,0 +1,127 @@
+"""Inspection: every column of a table looked at once, so that hierarchies can be tried on its own values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from shoal.choose import AUTO, engine_for
+from shoal.core.builders import parse
+from shoal.core.contracts import Engine
+from shoal.core.counts import Domain
+from shoal.core.evaluate import Progress
+from shoal.core.hierarchy import Hierarchy
+from shoal.core.listed import Csv
+from shoal.errors import DataError, HierarchyError, UnknownName
+from shoal.init import Guess, check_header, guess_column
+
+Rows = Sequence[Sequence[str]]  # of a hierarchy's file: each value with its groups, from left to right
+
+
+@dataclass(frozen=True)
+class Preview:
+    """How a column's own values climb a hierarchy. It holds values: it is for the custodian's eyes alone."""
+
+    column: str
+    builder: str
+    groups: tuple[int, ...]  # how many at each level
+    examples: tuple[tuple[str, ...], ...]  # of each value shown, its labels from level 0 to the top
+    hierarchy: Hierarchy = field(repr=False, compare=False)
+
+    @property
+    def height(self) -> int:
+        """The highest level."""
+        return len(self.groups) - 1
+
+    def tree(self, most: int = 12) -> dict[str, Any]:
+        """Draw the hierarchy as a tree from the top: at most so many branches each, then how many more."""
+        bound = self.hierarchy
+        below: list[list[list[int]]] = [[[] for _ in labels] for labels in bound.labels]
+        for level, step in enumerate(bound.steps, 1):
+            for under, group in enumerate(step.tolist()):
+                if group >= 0:
+                    below[level][group].append(under)
+
+        def branch(level: int, group: int) -> dict[str, Any]:
+            found: dict[str, Any] = {"name": bound.labels[level][group], "level": level}
+            under = below[level][group]
+            if under:
+                found["children"] = [branch(level - 1, one) for one in under[:most]]
+                if len(under) > most:
+                    more = {"name": f"{len(under) - most:,} more", "level": level - 1, "more": True}
+                    found["children"].append(more)
+            return found
+
+        top = bound.height
+        roots = [branch(top, group) for group in range(min(len(bound.labels[top]), most))]
+        return roots[0] if len(roots) == 1 else {"name": self.column, "level": top + 1, "children": roots}
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """What each column of a table is, with its distinct values."""
+
+    records: int
+    columns: tuple[Guess, ...]
+    domains: Mapping[str, Domain] = field(repr=False)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns' names, in the table's order."""
+        return tuple(found.column for found in self.columns)
+
+    def preview(self, column: str, spec: Any, rows: Rows = (), *, values: int = 8) -> Preview:
+        """Try a hierarchy, as a policy writes it, on all values of a column; a file's rows are given."""
+        if column not in self.domains:
+            raise UnknownName(column, "column", self.names, in_order=True)
+        builder = parse(column, spec)
+        if isinstance(builder, Csv):
+            if not rows:
+                message = f"Hierarchy of {column!r}: its file is not here. Upload it."
+                raise HierarchyError(message)
+            builder = replace(builder, rows=tuple(map(tuple, rows)))
+        bound = builder.bind(self.domains[column])
+        shown = _spread(len(bound.labels[0]), values)
+        levels = [(bound.labels[level], bound.groups(level)) for level in range(bound.height + 1)]
+        examples = tuple(tuple(labels[groups[code]] for labels, groups in levels) for code in shown)
+        return Preview(column, type(builder).keyword, tuple(map(len, bound.labels)), examples, bound)
+
+
+def inspect(table: Any, *, engine: str | Engine = AUTO, progress: Progress | None = None) -> Inspection:
+    """Look at every column of a table: guess its role and keep its distinct values."""
+    engine = engine_for(engine, table)
+    opened = engine.open(table)
+    names = engine.columns(opened)
+    check_header(names)
+    guesses, domains, records = [], {}, 0
+    for place, name in enumerate(names):
+        if progress:
+            progress("inspect", place, len(names))
+        counts, found = engine.count(opened, [name])
+        if not len(counts):
+            message = "The table has no rows."
+            raise DataError(message)
+        guesses.append(guess_column(name, counts, found[name]))
+        domains[name] = found[name]
+        records = counts.records
+    engine.close()
+    return Inspection(records, tuple(guesses), domains)
+
+
+def hierarchy_rows(path: str | Path, column: str) -> list[list[str]]:
+    """Read the file of a hierarchy: one row per value, from the value to the top."""
+    path = Path(path)
+    return [list(row) for row in Csv(csv=path.name).read(path.parent, column).rows]
+
+
+def _spread(size: int, most: int) -> list[int]:
+    """Choose places spread evenly, the first and the last among them.
+
+    >>> _spread(10, 4), _spread(3, 8)
+    ([0, 3, 6, 9], [0, 1, 2])
+    """
+    if size <= most:
+        return list(range(size))
+    return [place * (size - 1) // (most - 1) for place in range(most)] if most > 1 else [0][:most]

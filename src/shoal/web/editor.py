@@ -1,0 +1,243 @@
+"""The hierarchy editor: a builder and its parameters, tried on the column's own values as one types."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+import anyio.to_thread
+import yaml
+from nicegui import ui
+
+from shoal.catalogue import catalogue
+from shoal.errors import ShoalError
+from shoal.web import charts, look
+from shoal.web.room import Room
+from shoal.web.shown import Trial
+
+_UNKNOWN = ("unknown", "Codes for unknown", "99, U")
+FIELDS: dict[str, tuple[tuple[str, str, str], ...]] = {  # entry, label, example
+    "flat": (),
+    "intervals": (
+        ("intervals", "Widths of bands", "5, 10, 20"),
+        ("bottom_coding", "One band below", "20"),
+        ("top_coding", "One band from", "90"),
+        _UNKNOWN,
+    ),
+    "prefix": (("prefix", "Characters kept", "3, 2, 1"), _UNKNOWN),
+    "dates": (
+        ("dates", "Units", "month, quarter, year"),
+        ("format", "Format, if not ISO", "%d.%m.%Y"),
+        _UNKNOWN,
+    ),
+    "times": (("times", "Units", "quarter_hour, hour, part_of_day"), _UNKNOWN),
+    "cuts": (("cuts", "Break points of each level", "[6, 18, 40, 65], [18, 65]"), _UNKNOWN),
+    "order": (
+        ("order", "Values in order", "low, middle, high"),
+        ("sizes", "Values per group", "2, 4"),
+        _UNKNOWN,
+    ),
+    "tree": (("tree", "Groups and values", "{north: [a, b], south: [c]}"), _UNKNOWN),
+}
+_NAMES = {
+    "flat": "flat: as is, or all in one group",
+    "intervals": "intervals: numbers in bands",
+    "cuts": "cuts: bands between break points",
+    "prefix": "prefix: the first characters",
+    "dates": "dates: calendar units",
+    "times": "times: times of the day",
+    "order": "order: neighbours together",
+    "tree": "tree: groups written out",
+    "csv": "csv: an uploaded file",
+    "yaml": "as a policy writes it (YAML)",
+}
+_SINGLE = ("bottom_coding", "top_coding", "format")
+_BRANCHES = {0: 12, 1: 12, 2: 5, 3: 3}  # of each group that the drawing shows, by height
+
+
+class Editor:
+    """One column's hierarchy."""
+
+    def __init__(self, room: Room, column: str, changed: Callable[[], Any]) -> None:
+        self.room, self.column, self.changed = room, column, changed
+        row = next(row for row in room.desk.columns() if row.column == column)
+        self.spec: Any = row.hierarchy
+        self.kind = _kind(self.spec)
+        self.fields: dict[str, str] = _texts(self.kind, self.spec)
+        self.file = self.fields.get("csv", "")
+        self.asked = 0
+        with look.box("line spread"):
+            look.tag("h2", f"Hierarchy of {column}")
+            upload = ui.upload(on_upload=self.upload, auto_upload=True, max_file_size=20_000_000)
+            pick = look.tag("button", "Upload a CSV", "btn small", type="button")
+            pick.on("click", js_handler=look.picking(upload))
+            self.uploader = upload
+        kinds = {name: text for name, text in _NAMES.items() if name != "csv" or self.kind == "csv"}
+        look.choice("Builder", kinds, self.kind, self.choose)
+        self.place = look.box("tight", style="gap: 8px")
+        self.wrong = look.told("", "bad")
+        self.outcome = look.box("stack", style="gap: 10px")
+        self.inputs: list[Any] = []
+        self.draw_fields()
+        self.draw(room.desk.preview(column, self.spec))
+
+    def choose(self, kind: str) -> Any:
+        """Take another builder; its fields begin with an example."""
+        text = yaml.safe_dump(self.spec, default_flow_style=True, allow_unicode=True, width=10**6)
+        self.kind = kind
+        if kind == "yaml":
+            self.fields = {"yaml": text.removesuffix("...\n").strip()}
+        elif kind == "csv":
+            self.fields = {"csv": self.file}
+        else:
+            first = FIELDS.get(kind, ())[: 2 if kind == "order" else 1]
+            self.fields = {name: example for name, _, example in first}
+        self.draw_fields()
+        return self.attempt()
+
+    def draw_fields(self) -> None:
+        """Show the builder's parameters."""
+        self.place.clear()
+        self.inputs = []
+        fields = (("yaml", "Hierarchy", ""),) if self.kind == "yaml" else FIELDS.get(self.kind, ())
+        with self.place:
+            about = catalogue()["builders"].get(self.kind)
+            if about:
+                look.tag("p", about, "muted small")
+            with look.box("split halves", style="gap: 8px"):
+                for name, label, example in fields:
+                    area = name in ("tree", "yaml", "order")
+                    wide = {"style": "grid-column: 1 / 3"} if area or name in ("cuts", "times") else {}
+                    with look.box("", **wide):
+                        made, _ = look.entry(
+                            label,
+                            self.fields.get(name, ""),
+                            partial(self.typed, name),
+                            area=area,
+                            placeholder=example,
+                            rows=3,
+                        )
+                    self.inputs.append(made)
+
+    def typed(self, name: str, text: str) -> Any:
+        """Take what is typed and try it."""
+        self.fields[name] = text
+        return self.attempt()
+
+    async def attempt(self) -> None:
+        """Try the hierarchy; one that fits is chosen at once, another leaves the old one."""
+        self.asked += 1
+        mine = self.asked
+        try:
+            spec = _spec(self.kind, self.fields)
+        except ValueError as error:
+            self.refuse(str(error))
+            return
+        desk = self.room.desk
+        trial = await anyio.to_thread.run_sync(desk.preview, self.column, spec)
+        if mine != self.asked:
+            return
+        if trial.preview is not None and spec != self.spec:
+            try:
+                desk.choose_hierarchy(self.column, spec)
+            except ShoalError as error:
+                self.refuse(str(error))
+                return
+            self.spec = spec
+            self.changed()
+        self.draw(trial)
+
+    async def upload(self, event: Any) -> None:
+        """Take a hierarchy's file."""
+        content = await event.file.read()
+        self.uploader.reset()
+        try:
+            self.room.desk.upload_hierarchy(self.column, content, event.file.name)
+        except ShoalError as error:
+            self.refuse(str(error), tuple(getattr(error, "values", ()))[:20])
+            return
+        self.changed()
+        self.room.refresh()
+
+    def refuse(self, text: str, values: tuple[str, ...] = ()) -> None:
+        """Show why it does not fit, where it was typed."""
+        shown = ", ".join(map(repr, values[:8]))
+        kept = " The hierarchy chosen before stays."
+        self.wrong.set_text(text + (f" Values: {shown}." if shown else "") + kept)
+        self.wrong.set_visibility(True)
+        for made in self.inputs[:1]:
+            made._props["aria-invalid"] = "true"
+            made.update()
+
+    def draw(self, trial: Trial) -> None:
+        """Show how values climb, or why they cannot."""
+        if trial.preview is None:
+            self.refuse(trial.problem or "", trial.values)
+            return
+        self.wrong.set_visibility(False)
+        for made in self.inputs[:1]:
+            made._props["aria-invalid"] = "false"
+            made.update()
+        found = trial.preview
+        self.outcome.clear()
+        with self.outcome:
+            head = [f"Level {level} ({groups:,})" for level, groups in enumerate(found.groups)]
+            look.table(head, found.examples, classes="fit small")
+            root = found.tree(_BRANCHES.get(found.height, 2))
+            leaves = _leaves(root)
+            ui.echart(charts.tree(root, self.room.dark)).style(f"height: {max(110, 15 * leaves + 16)}px")
+
+
+def _leaves(root: Mapping[str, Any]) -> int:
+    children = root.get("children", ())
+    return sum(map(_leaves, children)) if children else 1
+
+
+def _kind(spec: Any) -> str:
+    """Name the builder of a spec that the fields can show, else 'yaml'."""
+    if isinstance(spec, str):
+        return spec if spec in FIELDS else "yaml"
+    if not isinstance(spec, Mapping):
+        return "yaml"
+    kind = next((name for name in spec if name in _NAMES), "yaml")
+    known = {name for name, _, _ in FIELDS.get(kind, ())} | {kind}
+    return kind if set(spec) <= known else "yaml"
+
+
+def _texts(kind: str, spec: Any) -> dict[str, str]:
+    """Write a spec into fields."""
+    if kind == "yaml":
+        text = yaml.safe_dump(spec, default_flow_style=True, allow_unicode=True, width=10**6)
+        return {"yaml": text.removesuffix("...\n").strip()}
+    found = {}
+    for name, value in spec.items() if isinstance(spec, Mapping) else ():
+        if value is None:
+            continue
+        text = yaml.safe_dump(value, default_flow_style=True, allow_unicode=True, width=10**6)
+        text = text.removesuffix("...\n").strip()
+        found[name] = text[1:-1] if isinstance(value, list) else text
+    return found
+
+
+def _spec(kind: str, fields: Mapping[str, str]) -> Any:
+    """Read fields as a policy writes a hierarchy."""
+    if kind == "flat":
+        return "flat"
+    if kind == "yaml":
+        return _read(fields.get("yaml", ""))
+    spec: dict[str, Any] = {}
+    for name, _, _ in FIELDS.get(kind, ()):
+        text = fields.get(name, "").strip()
+        if text or name == kind:
+            single = name in _SINGLE or name == "tree"
+            spec[name] = text if name == "format" else _read(text if single else f"[{text}]")
+    return spec or {kind: fields.get(kind)}
+
+
+def _read(text: str) -> Any:
+    try:
+        return yaml.safe_load(text)
+    except (yaml.YAMLError, ValueError, RecursionError):
+        message = "This cannot be read. Check the commas, brackets and quotes."
+        raise ValueError(message) from None

@@ -1,0 +1,159 @@
+"""Jobs: long work off the event loop, one thread each, with progress and cancel.
+
+Nothing of the data is in what a job tells: a phase, two numbers, and the text of a deliberate error.
+"""
+
+from __future__ import annotations
+
+import secrets
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from dataclasses import field as having
+from typing import Any, Literal
+
+from shoal.errors import Infeasible, ShoalError
+from shoal.web.columns import Progress
+from shoal.web.refusals import Unknown, field_of
+
+Status = Literal["waiting", "running", "done", "failed", "cancelled"]
+Work = Callable[[Progress], Any]
+
+AT_ONCE = 3  # jobs that run; others wait
+_REMEMBERED = 50  # ended jobs of which the status is kept
+
+
+class Cancelled(Exception):
+    """Raised inside a job's progress callback once somebody cancelled it."""
+
+
+@dataclass
+class Job:
+    """One piece of long work."""
+
+    id: str
+    desk: str
+    kind: str
+    status: Status = "waiting"
+    phase: str = ""
+    done: int = 0
+    total: int | None = None
+    error: str | None = None
+    field: str | None = None  # the field beside which the error belongs
+    nearest: dict[str, Any] = having(default_factory=dict)  # what would do, where nothing is acceptable
+    seconds: float = 0.0
+    result: Any = having(default=None, repr=False)
+    _cancel: threading.Event = having(default_factory=threading.Event, repr=False)
+    _ended: threading.Event = having(default_factory=threading.Event, repr=False)
+
+    @property
+    def ended(self) -> bool:
+        """Whether it is over, one way or another."""
+        return self._ended.is_set()
+
+    def cancel(self) -> None:
+        """Ask the work to stop; it does so at its next word of progress."""
+        self._cancel.set()
+
+    def wait(self, seconds: float | None = None) -> bool:
+        """Wait for the end, at most so long; tell whether it came."""
+        return self._ended.wait(seconds)
+
+    def tell(self, phase: str, done: int, total: int | None) -> None:
+        """Take word of progress, or stop the work that gives it."""
+        if self._cancel.is_set():
+            raise Cancelled
+        self.phase, self.done, self.total = phase, int(done), None if total is None else int(total)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the status as plain values."""
+        names = ("id", "kind", "status", "phase", "done", "total", "error", "field", "nearest", "seconds")
+        return {name: getattr(self, name) for name in names}
+
+    def run(self, work: Work, places: threading.Semaphore) -> None:
+        """Wait for a place, work, and keep what came of it."""
+        try:
+            while not places.acquire(timeout=0.1):
+                if self._cancel.is_set():
+                    raise Cancelled
+            start = time.perf_counter()
+            try:
+                self.tell(self.kind, 0, None)
+                self.status = "running"
+                self.result = work(self.tell)
+                self.tell(self.phase, self.done, self.total)
+                self.status = "done"
+            finally:
+                self.seconds = time.perf_counter() - start
+                places.release()
+        except Cancelled:
+            self.status, self.result = "cancelled", None
+        except ShoalError as error:
+            self.error, self.field, self.status = str(error), field_of(error), "failed"
+            self.nearest = dict(error.nearest) if isinstance(error, Infeasible) else {}
+        except MemoryError:
+            self.error = "There is not enough memory for this. Use fewer columns or fewer levels."
+            self.status = "failed"
+        except Exception as error:  # whose text may quote a value
+            self.error = f"Something went wrong inside shoal ({type(error).__name__}). Please report this."
+            self.status = "failed"
+        finally:
+            self._ended.set()
+
+
+class Jobs:
+    """All jobs of a process. A new one of the same kind on the same desk cancels the old."""
+
+    def __init__(self, at_once: int = AT_ONCE) -> None:
+        self._places = threading.Semaphore(at_once)
+        self._lock = threading.Lock()
+        self._jobs: dict[str, Job] = {}
+
+    def start(self, desk: str, kind: str, work: Work) -> Job:
+        """Begin a piece of work in a thread of its own."""
+        job = Job(secrets.token_urlsafe(12), desk, kind)
+        with self._lock:
+            for other in self._jobs.values():
+                if (other.desk, other.kind) == (desk, kind):
+                    other.cancel()
+                    other.result = None  # it may be large
+            self._jobs[job.id] = job
+            for name in [one.id for one in self._jobs.values() if one.ended][:-_REMEMBERED]:
+                del self._jobs[name]
+        threading.Thread(target=job.run, args=(work, self._places), name=f"shoal-{kind}", daemon=True).start()
+        return job
+
+    def job(self, desk: str, name: str) -> Job:
+        """Return a desk's job; another desk's is not told of."""
+        found = self._jobs.get(name)
+        if found is None or found.desk != desk:
+            message = "There is no such job."
+            raise Unknown(message, "job")
+        return found
+
+    def of(self, desk: str) -> list[Job]:
+        """Return a desk's jobs, the last of each kind."""
+        with self._lock:
+            return list({job.kind: job for job in self._jobs.values() if job.desk == desk}.values())
+
+    def stop(self, desk: str) -> None:
+        """Cancel all of a desk's jobs."""
+        for job in self.of(desk):
+            job.cancel()
+
+    def leave(self, desk: str) -> None:
+        """Cancel and forget all of a desk's jobs."""
+        with self._lock:
+            for name in [job.id for job in self._jobs.values() if job.desk == desk]:
+                self._jobs.pop(name).cancel()
+
+    def close(self, seconds: float = 5.0) -> None:
+        """Cancel everything and wait a little for it."""
+        with self._lock:
+            left = list(self._jobs.values())
+        for job in left:
+            job.cancel()
+        until = time.monotonic() + seconds
+        for job in left:
+            job.wait(max(0.0, until - time.monotonic()))

@@ -1,0 +1,58 @@
+"""Refusals: errors that know beside which field they belong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+from shoal.errors import ShoalError, UsageError
+
+
+class Refused(UsageError):
+    """A wish that cannot be granted; `field` says where it was made."""
+
+    def __init__(self, message: str, field: str | None = None) -> None:
+        """Keep the field's name beside the message."""
+        super().__init__(message)
+        self.field = field
+
+
+class NotReady(Refused):
+    """A step that lacks what an earlier one gives."""
+
+
+class TooLarge(Refused):
+    """An upload beyond the limit."""
+
+
+class Unknown(Refused):
+    """No desk, job or file of that name."""
+
+
+def field_of(error: BaseException) -> str | None:
+    """Return the field that an error belongs to, if that is known."""
+    found = getattr(error, "field", None)
+    return found if isinstance(found, str) else None
+
+
+@contextmanager
+def beside(field: str) -> Iterator[None]:
+    """Let errors of a block belong to a field, unless they know a better one."""
+    try:
+        yield
+    except ShoalError as error:
+        if field_of(error) is None:
+            error.field = field  # type: ignore[attr-defined]
+        raise
+
+
+@contextmanager
+def beside_the_first_named(fields: Iterable[str]) -> Iterator[None]:
+    """Let an error belong to the field that its text begins with, as 'k must be at least 1'."""
+    try:
+        yield
+    except ShoalError as error:
+        first = str(error).replace(",", " ").replace(":", " ").split(" ", 1)[0]
+        if field_of(error) is None and first in set(fields):
+            error.field = first  # type: ignore[attr-defined]
+        raise

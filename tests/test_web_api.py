@@ -1,0 +1,239 @@
+"""The studio's API: the whole way over HTTP, errors beside their field, and no request that breaks it."""
+
+from __future__ import annotations
+
+import csv
+import io
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("fastapi", reason="the studio needs shoal[web]")
+pytest.importorskip("uvicorn", reason="the studio needs shoal[web]")
+import adult
+from studio import Custodian, Running, running
+
+from shoal.policy import Policy
+from shoal.verify import verify
+
+
+@pytest.fixture(scope="module")
+def studio() -> Iterator[Running]:
+    with running() as found:
+        yield found
+
+
+@pytest.fixture
+def custodian(studio: Running) -> Iterator[Custodian]:
+    with studio.client() as client:
+        yield Custodian(client)
+
+
+def test_the_whole_way_from_the_sample_to_a_verified_download(custodian: Custodian, tmp_path: Path) -> None:
+    steps = {step["name"]: step for step in custodian.state()["steps"]}
+    assert steps["data"]["usable"]
+    assert steps["negotiate"]["missing"] == "Choose a table first."
+
+    custodian.work("table", source="sample")
+    roles = {row["column"]: row["role"] for row in custodian.get("columns")}
+    assert roles["name"] == "identifier"
+    assert roles["diagnosis"] == "sensitive"
+    custodian.put("role", column="length_of_stay", role="other")
+
+    custodian.work("diagnosis", k=5)
+    found = custodian.get("diagnosis")
+    assert found["risk"]["k"] == 1
+    assert found["unsafe"]["found"]
+    assert custodian.post("curve", columns=["sex"], most=3)[0]["suppressed"] == 0
+
+    custodian.work("profile")
+    answer = custodian.post("negotiation", k=5, suppression_limit=10)
+    assert answer["exact"] is None
+    for kind in ("suppression", "levels"):
+        assert answer["suggestions"][kind]
+    taken = custodian.post("take", kind="suppression")
+    assert custodian.state()["node"] == taken["node"]
+    assert custodian.post("negotiation")["exact"]["suppressed"] <= taken["wishes"]["suppression_limit"]
+    custodian.put("node", node=None)
+    custodian.put("wishes", suppression_limit="5%")
+
+    assert len(custodian.post("lattice")["points"]) == custodian.get("profile")["lattice_size"]
+    assert custodian.post("heights")[0]["height"] == 0
+    assert len(custodian.post("examples", node=taken["node"])) == 10
+    assert {row["column"] for row in custodian.post("loss", node=taken["node"])["columns"]} == set(
+        taken["node"]
+    )
+
+    custodian.work("comparison", algorithms=["ola", "datafly"], metrics=["precision"])
+    assert [row["algorithm"] for row in custodian.get("comparison")] == ["ola", "datafly"]
+
+    custodian.work("release")
+    told = custodian.get("release")
+    assert told["verified"]
+    assert set(told["files"]) == {"release", "recipe", "audit", "policy", "codebook", "report"}
+    for name in told["files"]:
+        answer = custodian.http.get(custodian.url(f"files/{name}"))
+        assert "attachment" in answer.headers["content-disposition"]
+        (tmp_path / f"{name}{'.csv' if name == 'release' else ''}").write_bytes(answer.content)
+    (tmp_path / "policy").rename(tmp_path / "policy.yaml")
+    found = verify(tmp_path / "release.csv", Policy.load(tmp_path / "policy.yaml"))
+    assert found.verified
+    assert all(step["done"] for step in custodian.state()["steps"])
+
+
+def test_two_tabs_do_not_disturb_each_other(studio: Running) -> None:
+    with studio.client() as client:
+        one, other = Custodian(client), Custodian(client)
+        one.work("table", source="sample")
+        assert other.state()["table"] is None
+        assert other.get("columns", 409)["error"] == "Choose a table first."
+        one.put("role", column="age", role="other")
+        other.work("table", source="sample")
+        assert {r["column"]: r["role"] for r in other.get("columns")}["age"] == "quasi-identifier"
+
+
+def test_an_upload_is_opened_and_a_hierarchy_file_taken(custodian: Custodian) -> None:
+    table = "age,town\n" + "\n".join(f"{20 + n % 7},{'AB'[n % 2]}" for n in range(40)) + "\n"
+    answer = custodian.http.post(
+        custodian.url("upload"), content=table.encode(), headers={"x-file-name": "my%20table.csv"}
+    )
+    assert answer.status_code == 202
+    assert custodian.ended(answer.json())["status"] == "done"
+    assert custodian.state()["table"] == "my table.csv"
+    shown = custodian.put(
+        "hierarchy-file", column="town", text="A;north;*\nB;south;*\n", name="../../towns.csv"
+    )
+    assert shown["examples"] == [["A", "north", "*"], ["B", "south", "*"]]
+    assert "csv: towns.csv" in custodian.get("policy")["yaml"]
+    error = custodian.put("hierarchy-file", 422, column="town", text="A;north;*\n")
+    assert "1 value" in error["error"]
+    assert error["field"] == "file"
+    custodian.work("release")
+    assert custodian.get("release")["verified"]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "asked", "status", "field"),
+    [
+        ("put", "role", {"column": "nobody", "role": "other"}, 422, "column"),
+        ("put", "role", {"column": "age", "role": "king"}, 422, "role"),
+        ("put", "hierarchy", {"column": "age", "spec": {"intervals": [5, 7]}}, 422, "spec"),
+        ("put", "hierarchy", {"column": "age", "spec": {"csv": "/etc/passwd"}}, 422, "spec"),
+        ("put", "wishes", {"suppression_limit": "500%"}, 422, "suppression_limit"),
+        ("put", "wishes", {"models": [{"k-anonymity": {"k": 0}}]}, 422, "models"),
+        ("put", "wishes", {"models": [{"k-map": {"k": 3, "population": "/etc/passwd"}}]}, 422, "models"),
+        ("put", "wishes", {"metric": "beauty"}, 422, "metric"),
+        ("put", "wishes", {"algorithm": "olaa"}, 422, "algorithm"),
+        ("put", "settings", {"column": "age", "max_level": 9}, 422, "max_level"),
+        ("put", "policy", {"yaml": "columns: ["}, 422, None),
+        ("post", "negotiation", {"k": 0}, 422, "k"),
+        ("post", "negotiation", {"k": 3}, 409, None),
+        ("post", "take", {"kind": "exact"}, 409, None),
+        ("post", "table", {"source": "file", "name": "x.csv"}, 422, "name"),
+        ("post", "comparison", {"seconds": -1}, 422, "seconds"),
+    ],
+)
+def test_bad_input_is_answered_beside_its_field(
+    custodian: Custodian, method: str, path: str, asked: dict[str, Any], status: int, field: str | None
+) -> None:
+    custodian.work("table", source="sample")
+    found = getattr(custodian, method)(path, status, **asked)
+    assert found["field"] == field
+    assert found["error"]
+
+
+def test_a_hierarchy_that_is_not_nested_says_so_in_its_preview(custodian: Custodian) -> None:
+    custodian.work("table", source="sample")
+    found = custodian.post("preview", column="age", spec={"intervals": [5, 7]})
+    assert not found["fits"]
+    assert "level 2 splits a group of level 1" in found["problem"]
+    found = custodian.post("preview", column="sex", spec={"tree": {"known": ["male", "female"]}})
+    assert found["values"] == ["U", "other"]
+    assert custodian.post("preview", column="age", spec={"intervals": [5]}, tree=True)["tree"]["name"] == "*"
+
+
+def test_an_unknown_desk_job_or_file_is_not_found(custodian: Custodian) -> None:
+    assert custodian.http.get("/api/desks/nobody").json()["field"] == "desk"
+    assert custodian.get("jobs/none", 404)["field"] == "job"
+    assert custodian.get("files/release", 404)["field"] == "file"
+    assert custodian.get("files/..%2f..%2fetc%2fpasswd", 404)
+
+
+def test_a_cancelled_job_keeps_nothing(custodian: Custodian, monkeypatch: pytest.MonkeyPatch) -> None:
+    from shoal.web import desk as home
+
+    custodian.work("table", source="sample")
+    going = threading.Event()
+
+    def endless(*_: Any, progress: Any, **__: Any) -> None:
+        while True:
+            progress("search", 1, 10)
+            going.set()
+            time.sleep(0.01)
+
+    monkeypatch.setattr(home, "anonymize", endless)
+    first = custodian.post("release", 202)
+    assert going.wait(10)
+    second = custodian.post("release", 202)  # of the same kind: the first gives way
+    assert custodian.ended(first)["status"] == "cancelled"
+    custodian.http.delete(custodian.url(f"jobs/{second['id']}"))
+    assert custodian.ended(second)["status"] == "cancelled"
+    custodian.get("release", 409)
+
+
+def test_cells_that_a_spreadsheet_would_run_are_made_safe(custodian: Custodian) -> None:
+    cells = ["=1+1", "+1", "-2", "@x", "plain"]
+    table = "group,note\n" + "\n".join(f"g,{cell}" for cell in cells * 2) + "\n"
+    answer = custodian.http.post(
+        custodian.url("upload"), content=table.encode(), headers={"x-file-name": "a.csv"}
+    )
+    custodian.ended(answer.json())
+    custodian.put("role", column="group", role="quasi-identifier")
+    custodian.put("role", column="note", role="other")
+    custodian.work("release")
+    raw = custodian.http.get(custodian.url("files/release")).text
+    safe = custodian.http.get(custodian.url("files/release"), params={"safe": True})
+    assert safe.headers["content-disposition"].startswith("attachment")
+    notes = {row["note"] for row in csv.DictReader(io.StringIO(safe.text))}
+    assert {row["note"] for row in csv.DictReader(io.StringIO(raw))} == set(cells)
+    assert notes == {"'=1+1", "'+1", "'-2", "'@x", "plain"}
+
+
+def test_the_api_has_a_page_that_needs_no_network(studio: Running) -> None:
+    with studio.client() as client:
+        page = client.get("/api/docs").text
+        paths = client.get("/api/openapi.json").json()["paths"]
+    assert all(path in page for path in paths)
+    assert "http" not in page.replace("http-equiv", "").replace("HTTP", "")
+
+
+@adult.needs_adult
+def test_ten_clients_negotiate_adult_at_once(studio: Running) -> None:
+    home = adult.folder()
+    assert home is not None
+    with studio.client() as client:
+        custodian = Custodian(client)
+        desk = studio.desks.desk(custodian.desk)
+        desk.open(home / "adult.csv")
+        desk.adopt(Policy.load(adult.policy(suppression_limit="1%")))
+        custodian.work("profile")
+        assert custodian.get("profile")["lattice_size"] == 12960
+
+        def negotiating(number: int) -> list[float]:
+            times = []
+            for turn in range(30):
+                asked = {"k": 2 + (number + turn) % 40, "suppression_limit": f"{turn % 6}%"}
+                start = time.perf_counter()
+                custodian.post("negotiation", **asked)
+                times.append(time.perf_counter() - start)
+            return times
+
+        with ThreadPoolExecutor(10) as clients:
+            times = sorted(second for found in clients.map(negotiating, range(10)) for second in found)
+    slowest = times[int(len(times) * 0.99) - 1]
+    assert slowest < 0.2, f"p99 {slowest:.3f} s"
