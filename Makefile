@@ -44,6 +44,7 @@ bench: $(VENV)/.dev
 	$(RUN)/python benchmarks/regions.py
 	$(RUN)/python benchmarks/cuts.py
 	$(RUN)/python benchmarks/accuracy.py
+	$(RUN)/python benchmarks/uniqueness.py
 
 clean:
 	rm -rf $(VENV) site dist

@@ -14,11 +14,13 @@ import shoal
 
 ROOT = Path(shoal.__file__).parent
 CORE_ORDER = (
-    "arrays", "schema", "memory", "counts", "far", "hierarchy", "builder", "calendar", "listed", "numbers",
-    "builders", "groups", "regions", "lattice", "tags", "recoding", "classes", "books", "hubs", "far_hubs",
-    "batch", "cells", "tabulate", "subsets", "partition_kernels", "partition", "ranges", "contracts",
-    "evaluate", "cuts", "matching", "lowering", "combinations", "blanking", "finer", "specialization",
-    "cut_tables", "cut_steps", "cut_bounds", "cut_prices", "cut_nodes", "cut_search",
+    "arrays", "chances", "uniqueness_sample", "uniqueness_pitman", "uniqueness_snb", "uniqueness_zayatz",
+    "uniqueness", "schema", "memory", "counts", "far", "hierarchy", "builder", "calendar", "listed",
+    "numbers", "prefixes", "builders", "groups", "regions", "lattice", "tags", "recoding", "classes",
+    "books", "hubs", "far_hubs", "batch", "cells", "tabulate", "subsets", "linking_kernels", "linking",
+    "suda_kernels", "suda", "partition_kernels", "partition", "ranges", "contracts", "evaluate", "cuts",
+    "matching", "lowering", "combinations", "blanking", "finer", "specialization", "cut_tables",
+    "cut_steps", "cut_bounds", "cut_prices", "cut_nodes", "cut_search",
 )  # fmt: skip
 PLUGINS = ("models", "metrics", "algorithms", "engines")
 INTERFACES = ("__main__", "cli", "commands", "display", "web")

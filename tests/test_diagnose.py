@@ -31,8 +31,8 @@ from shoal.core.subsets import Limits, Source
 from shoal.diagnosis_plots import diagnosis_plots
 from shoal.errors import DataError, OutputError, PolicyError, UnknownName, UsageError
 from shoal.findings import Suppression
-from shoal.policy import limit_in_records
 from shoal.questions import QUESTIONS
+from shoal.shares import limit_in_records
 
 # Ibis calls an old name of DuckDB's.
 pytestmark = pytest.mark.filterwarnings("ignore:fetch_arrow_table:DeprecationWarning")

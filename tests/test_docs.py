@@ -234,7 +234,7 @@ def test_the_policy_page_names_the_weighted_metrics() -> None:
 
 
 def test_the_policy_page_counts_suppressed_records_as_the_policy_does() -> None:
-    from shoal.policy import limit_in_records
+    from shoal.shares import limit_in_records
 
     rows = list(table_rows(section(DOCS / "policy.md", "suppression_limit")))[2:]
     for written, records, _ in rows:

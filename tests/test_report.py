@@ -192,6 +192,7 @@ def told(found: pd.Series, k: int) -> dict[str, str]:
         "Smallest class (k)": f"{found.min():,}",
     }
     counts = {"Unique records": unique} | ({f"Records in classes below {k}": below} if k > 1 else {})
+    counts["Marketer risk, records told rightly"] = len(found)
     said |= {name: f"{number:,} ({percent(number / records)})" for name, number in counts.items()}
     risks = {"Highest prosecutor risk": 1 / found.min(), "Average prosecutor risk": len(found) / records}
     return said | {name: percent(share) for name, share in risks.items()}
@@ -565,3 +566,19 @@ def test_every_drawing_is_told_in_words() -> None:
         assert 'role="img"' in drawing
         assert re.match(r"<svg[^>]*><title", drawing)
     assert html.count("<desc") == 1
+
+
+def test_with_a_population_the_report_tells_of_it() -> None:
+    release = shoal.anonymize(people(), policy(population_size=10_000))
+    page = assert_alone(shoal.report(release))
+    highest = page.risks["Highest journalist risk, estimated"]
+    assert [float(risk.removesuffix("%")) for risk in highest] == sorted(
+        (float(risk.removesuffix("%")) for risk in highest), reverse=True
+    )
+    assert "Unique in the population too, estimated" in page.risks
+
+
+def test_a_population_smaller_than_the_table_is_refused_before_the_search(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="population"):
+        shoal.anonymize(people(), policy(population_size=3), output=tmp_path / "release.csv", report=True)
+    assert not list(tmp_path.iterdir())

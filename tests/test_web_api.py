@@ -51,6 +51,11 @@ def test_the_whole_way_from_the_sample_to_a_verified_download(custodian: Custodi
     assert found["unsafe"]["found"]
     assert custodian.post("curve", columns=["sex"], most=3)[0]["suppressed"] == 0
 
+    custodian.work("risk", population_size=50_000)
+    found = custodian.get("risk")
+    assert found["before"]["prosecutor"]["highest"] == 1
+    assert found["after"] is None
+
     custodian.work("profile")
     answer = custodian.post("negotiation", k=5, suppression_limit=10)
     assert answer["exact"] is None
@@ -75,6 +80,9 @@ def test_the_whole_way_from_the_sample_to_a_verified_download(custodian: Custodi
     custodian.work("release")
     told = custodian.get("release")
     assert told["verified"]
+    assert "Assess first." in custodian.get("risk", 409)["error"]
+    custodian.work("risk")
+    assert custodian.get("risk")["after"]["prosecutor"]["highest"] == 1 / told["smallest_class"]
     assert set(told["files"]) == {"release", "recipe", "audit", "policy", "codebook", "report"}
     for name in told["files"]:
         answer = custodian.http.get(custodian.url(f"files/{name}"))

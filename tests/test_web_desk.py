@@ -68,6 +68,11 @@ def test_the_column_table_is_what_init_guesses(shared: Desk, sample: tuple[Path,
             found.column, found.kind, found.distinct, found.missing, found.unique_share, found.reason,
         )  # fmt: skip
         assert row.suggested_role == found.role.value
+        assert row.identifier == (found.identifier.to_dict() if found.identifier else None)
+    letters = {row.column: row.identifier["letter"] for row in rows if row.identifier}
+    assert letters["name"] == "A"
+    assert letters["admitted"] == "C"
+    assert "sex" not in letters
 
 
 def test_the_policy_of_the_sample_is_its_own(shared: Desk, sample: tuple[Path, Path]) -> None:

@@ -273,6 +273,32 @@ def test_bad_input_is_answered_beside_its_field(sample: Any) -> None:
     sample.locator(".knob").get_by_role("alert").filter(has_text="500%").wait_for()
 
 
+def test_risk_is_assessed_before_and_after(sample: Any) -> None:
+    go(sample, "Diagnose")
+    sample.get_by_role("heading", name="In the terms of regulators").wait_for(timeout=SLOW)
+    for label, text, answer in (
+        ("Risk too high above", "a lot", "threshold is a share"),
+        ("Persons in the population", "many", "A whole number"),
+        ("Persons in the population", "7", "at least the sample's 5,000 records"),
+    ):
+        field = sample.get_by_label(label)
+        field.fill(text)
+        sample.wait_for_timeout(400)
+        press(sample, "Assess")
+        sample.locator(".field", has=field).get_by_text(answer).first.wait_for(timeout=SLOW)
+        field.fill("")
+    sample.get_by_label("Risk too high above").fill("1/11")
+    sample.get_by_label("Persons in the population").fill("50,000")
+    sample.wait_for_timeout(400)
+    press(sample, "Assess")
+    sample.get_by_text("unique in the population, by dankar").wait_for(timeout=SLOW)
+    go(sample, "Release")
+    press(sample, "Release")
+    sample.get_by_role("heading", name="Risk", exact=True).wait_for(timeout=SLOW)
+    row = sample.get_by_role("row", name="prosecutor risk, highest")
+    assert row.get_by_role("cell").all_inner_texts()[1:] == ["1.0000", "0.2000"]
+
+
 def test_a_policy_can_be_written_and_a_wrong_one_says_so_in_place(sample: Any) -> None:
     go(sample, "Release")
     sample.get_by_text("The policy as a file").click()

@@ -52,6 +52,7 @@ def _at_work(studio: Running) -> Iterator[Custodian]:
         assert found.ended(answer.json())["status"] == "done"
         found.put("role", column="ill", role="sensitive")
         found.work("diagnosis")
+        found.work("risk")
         found.work("profile")
         found.post("negotiation", k=2)
         found.work("release")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from shoal.anonymize import anonymize
     from shoal.apply import apply
+    from shoal.attack import Attack, attack
     from shoal.compare import compare
     from shoal.comparison import Comparison
     from shoal.diagnose import diagnose
@@ -19,51 +20,70 @@ if TYPE_CHECKING:
     from shoal.recipe import Recipe
     from shoal.release import Release
     from shoal.report import report
+    from shoal.risk import Risk, risk
     from shoal.study import Study, study
+    from shoal.successive import Intersection, intersect
+    from shoal.utility import Utility, utility
     from shoal.verify import Verification, verify
 
 __all__ = [
+    "Attack",
     "Comparison",
     "Diagnosis",
+    "Intersection",
     "Measurement",
     "Policy",
     "Profile",
     "Recipe",
     "Release",
+    "Risk",
     "Study",
+    "Utility",
     "Verification",
     "anonymize",
     "apply",
+    "attack",
     "check_hierarchies",
     "compare",
     "diagnose",
+    "intersect",
     "measure",
     "profile",
     "report",
+    "risk",
     "study",
+    "utility",
     "verify",
 ]
 
 # Loaded when first used, so that `shoal --help` does not wait for numpy and pydantic.
 _HOMES = {
+    "Attack": "attack",
     "Comparison": "comparison",
     "Diagnosis": "diagnosis",
+    "Intersection": "successive",
     "Measurement": "measure",
     "Policy": "policy",
     "Profile": "profile",
     "Recipe": "recipe",
     "Release": "release",
+    "Risk": "risk",
     "Study": "study",
+    "Utility": "utility",
     "Verification": "verify",
     "anonymize": "anonymize",
     "apply": "apply",
+    "attack": "attack",
     "check_hierarchies": "hierarchies",
     "compare": "compare",
     "diagnose": "diagnose",
+    "intersect": "successive",
     "measure": "measure",
     "profile": "profile",
     "report": "report",
+    "risk": "risk",
     "study": "study",
+    "utility": "utility",
     "verify": "verify",
 }
 

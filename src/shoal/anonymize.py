@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from shoal.core.matching import Saved, matched
 from shoal.core.recoding import Recoding
 from shoal.core.warm import to_compile
 from shoal.errors import (
+    DataError,
     InternalError,
     OutputError,
     UsageError,
@@ -38,9 +39,11 @@ from shoal.publish import CODEBOOK, REPORT, SENSITIVE, Draft, draft, private_fol
 from shoal.recipe import audit_of, recipe_of
 from shoal.release import Release
 from shoal.report import report as report_of
+from shoal.risk import persons_of
 from shoal.search import search
 from shoal.sensitive import reference_of
 from shoal.sensitive_table import path_beside, sensitive_table, separated
+from shoal.utility import Utility, compared
 from shoal.verify import Verification, judge
 
 
@@ -175,9 +178,11 @@ class _Run:
                 self.engine.write(second, replace(target, name=str(begun.private / waiting)))
         written = None if second is None else begun.private / waiting
         verification = self.check(found, begun.stage.waiting, written)
+        measured = self.utility(found, begun.stage.waiting) if self.wish.report else None
         release = self.release(
             found,
             verification,
+            utility=measured,
             output=target.name if target.kind == "table" else begun.output,
             codebook=begun.beside[CODEBOOK],
             report=private_folder(begun.output) / REPORT if self.wish.report else None,
@@ -197,6 +202,8 @@ class _Run:
         table = self.engine.open(source)
         with self.phase("count"):
             counts, domains = counted(table, policy, self.engine)
+        if self.wish.report:
+            _ = persons_of(policy, counts.records)  # refuses a population smaller than the table
         problem = problem_of(policy, counts, domains, self.wish.levels, self.engine.memory)
         self.warm(problem)
         with self.phase("search"):
@@ -265,6 +272,13 @@ class _Run:
             )
             raise InternalError(message)
         return verification
+
+    def utility(self, found: _Found, released: Any) -> Utility | None:
+        """Measure what the analyst loses, for the report; no release fails because of it."""
+        with self.phase("compare"), suppress(DataError):
+            opened, told = self.engine.open(released), self.progress
+            return compared(self.engine, found.table, opened, self.policy, progress=told, lenient=True)
+        return None
 
     def faults(self, found: _Found, verification: Verification, released: Any) -> list[str]:
         """Say what must not be: that models are violated, unless the search promises nothing of them."""

@@ -1,4 +1,4 @@
-"""What there is to choose from: models, metrics, algorithms, engines, hierarchy builders."""
+"""What there is to choose from: models, metrics, algorithms, engines, hierarchy builders, presets."""
 
 from __future__ import annotations
 
@@ -7,16 +7,15 @@ from shoal.core.builders import BUILDERS
 from shoal.engines import ENGINES
 from shoal.metrics import METRICS
 from shoal.models import MODELS
+from shoal.presets import PRESETS
+from shoal.registry import first_line
 
 
 def catalogue() -> dict[str, dict[str, str]]:
-    """Return, for each kind of plug-in, every name with one line that says what it is."""
+    """Return, for each kind of choice, every name with one line that says what it is."""
     found = {}
     for registry in (MODELS, METRICS, ALGORITHMS, ENGINES):
-        found[f"{registry.kind}s"] = {name: _first_line(registry.load(name)) for name in registry}
-    found["builders"] = {name: _first_line(kind) for name, kind in sorted(BUILDERS.items())}
+        found[f"{registry.kind}s"] = {name: registry.about(name) for name in registry}
+    found["builders"] = {name: first_line(kind.__doc__) for name, kind in sorted(BUILDERS.items())}
+    found["presets"] = {name: first_line(preset.__doc__) for name, preset in PRESETS.items()}
     return found
-
-
-def _first_line(plugin: type) -> str:
-    return (plugin.__doc__ or "").strip().splitlines()[0]

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from shoal.commands.argus import talk
+from shoal.commands.attack import attack
 from shoal.commands.compare import compare
 from shoal.commands.diagnose import diagnose
 from shoal.commands.measure import measure
@@ -43,7 +44,17 @@ from shoal.commands.options import (
     read_policy,
 )
 from shoal.commands.profile import profile
+from shoal.commands.risk import risk
 from shoal.commands.studio import studio
+from shoal.commands.successive import (
+    Against,
+    AgainstPolicy,
+    AgainstRecipe,
+    InputTable,
+    show_intersection,
+    side_by_side,
+)
+from shoal.commands.utility import utility
 from shoal.display import console, escaped, print_json, show_release, show_rows, show_verification
 from shoal.errors import ShoalError, interruptible
 
@@ -61,6 +72,9 @@ app.command()(diagnose)
 app.command()(profile)
 app.command()(negotiate)
 app.command()(measure)
+app.command()(risk)
+app.command()(attack)
+app.command()(utility)
 app.command()(studio)
 
 
@@ -168,6 +182,10 @@ def verify(
     sensitive_table: Annotated[
         Path | None, typer.Option(help="The second table of a release by anatomy, where it is not beside it.")
     ] = None,
+    against: Against = None,
+    against_policy: AgainstPolicy = None,
+    against_recipe: AgainstRecipe = None,
+    table: InputTable = None,
     engine: EngineName = "auto",
     spark_master: SparkMaster = None,
     as_json: AsJson = False,
@@ -186,11 +204,22 @@ def verify(
             sensitive_table=sensitive_table,
             engine=read_engine(engine, spark_master),
         )
+        beside = side_by_side(
+            release,
+            policy,
+            against,
+            old_policy=against_policy,
+            table=table,
+            recipe=recipe,
+            old_recipe=against_recipe,
+            engine=read_engine(engine, spark_master),
+        )
     if as_json:
-        print_json(found.to_dict())
+        print_json(found.to_dict() | {"against": beside.to_dict() if beside else None})
     else:
         show_verification(found)
-    raise typer.Exit(0 if found.verified else 1)
+        show_intersection(beside)
+    raise typer.Exit(0 if found.verified and (beside is None or beside.holds) else 1)
 
 
 @app.command()
@@ -231,6 +260,9 @@ def init(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="The policy to write; else to stdout.")
     ] = None,
+    preset: Annotated[
+        str | None, typer.Option(help="A published rule to follow: safe-harbor, health-0.09 or health-0.05.")
+    ] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Ask nothing.")] = False,
     force: Force = False,
     engine: EngineName = "auto",
@@ -240,9 +272,11 @@ def init(
 ) -> None:
     """Write a first policy for a table, to edit: guessed roles with the reason, and fitting hierarchies."""
     from shoal.errors import OutputError
-    from shoal.init import ask_roles, guess, policy_text
+    from shoal.init import ask_roles, guess
+    from shoal.presets import check_preset, preset_text
 
     with reporting(as_json, reveal):
+        check_preset(preset)
         if output and output.exists() and data.exists() and output.samefile(data):
             message = f"The output {str(output)!r} is the input. Name another file."
             raise OutputError(message)
@@ -252,7 +286,7 @@ def init(
         found = guess(data, engine=read_engine(engine, spark_master))
         if sys.stdin.isatty() and not yes and not as_json:
             found = ask_roles(found, _ask)
-        text = policy_text(found)
+        text = preset_text(preset, found)
         if output:
             try:
                 output.write_text(text, encoding="utf-8")
@@ -260,7 +294,15 @@ def init(
                 message = f"Cannot write {str(output)!r}: {error.strerror}."
                 raise OutputError(message) from None
     if as_json:
-        columns = {g.column: {"role": g.role.value, "kind": g.kind, "reason": g.reason} for g in found}
+        columns = {
+            one.column: {
+                "role": one.role.value,
+                "kind": one.kind,
+                "reason": one.reason,
+                "identifier": one.identifier.to_dict() if one.identifier else None,
+            }
+            for one in found
+        }
         print_json({"columns": columns, "policy": text, "output": str(output) if output else None})
     elif output:
         console(stderr=True).print(
@@ -340,7 +382,7 @@ def check(
 
 @app.command(name="list")
 def list_(as_json: AsJson = False) -> None:
-    """List the models, metrics, algorithms, engines and hierarchy builders."""
+    """List the models, metrics, algorithms, engines, hierarchy builders and presets."""
     from shoal.catalogue import catalogue
 
     found = catalogue()

@@ -23,9 +23,9 @@ from shoal.core.subsets import Columns, Curve, Limits, Search, Source, every_set
 from shoal.errors import DataError, UsageError
 from shoal.findings import ColumnSet, Overview, Pruned, SetFinding, Sets, SetTable, Suggestion, Suppression
 from shoal.init import Guess, guess_column, policy_text
-from shoal.policy import limit_in_records
 from shoal.questions import Answer, ask, check_names, check_whole
 from shoal.rows import check_rows_file, write_rows_file
+from shoal.shares import limit_in_records
 
 T = TypeVar("T")
 Limit = int | float | str  # 5%, 0.05, or a number of records

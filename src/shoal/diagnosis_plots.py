@@ -9,7 +9,7 @@ from statistics import median
 
 from shoal.diagnosis import MOST_SETS, Diagnosis, Limit
 from shoal.plots import Line, Plot, Strip
-from shoal.policy import limit_in_records
+from shoal.shares import limit_in_records
 
 _DOTS = 300  # of one size
 _SETS = 20_000  # that are counted for a plot where nobody says how large they may be

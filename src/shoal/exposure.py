@@ -57,6 +57,11 @@ class Exposure:
         """The prosecutor's chance of finding a record, on average over all records."""
         return self.classes / self.total if self.sizes else 0.0
 
+    def above(self, threshold: float) -> int:
+        """Return the records whose prosecutor risk, one in the size of the class, is above a threshold."""
+        pairs = zip(self.sizes, self.records, strict=True)
+        return sum(records for size, records in pairs if 1 / size > threshold)
+
     def below(self, k: int) -> int:
         """Return the records in classes of fewer than k."""
         return self.within(1, k)

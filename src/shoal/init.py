@@ -23,6 +23,8 @@ from shoal.core.contracts import Engine
 from shoal.core.counts import Counts, Domain, missing_records
 from shoal.core.schema import Role
 from shoal.errors import DataError
+from shoal.identifier_values import is_date
+from shoal.identifiers import Finding, identifiers_in, looks_like, unique_code
 
 # Parts of column names, in the order in which they are tried: role, what it is, words.
 _NAMES = (
@@ -66,10 +68,13 @@ class Guess:
     role: Role
     reason: str
     hierarchy: Any
+    identifier: Finding | None = None  # which of the 18 identifiers of Safe Harbor it looks like
+    chosen: bool = False  # the role is the user's own
 
     def with_role(self, role: Role) -> Guess:
         """Return the guess with the user's own role."""
-        return replace(self, role=role, reason="your choice") if role is not self.role else self
+        changed = role is not self.role
+        return replace(self, role=role, reason="your choice", chosen=True) if changed else self
 
 
 def guess(table: Any, *, engine: str | Engine = AUTO) -> list[Guess]:
@@ -87,6 +92,11 @@ def guess(table: Any, *, engine: str | Engine = AUTO) -> list[Guess]:
     return found
 
 
+def safe_harbor_findings(table: Any, *, engine: str | Engine = AUTO) -> dict[str, Finding]:
+    """Return the columns of a table that look like one of the 18 identifiers of Safe Harbor, and why."""
+    return identifiers_in(guess(table, engine=engine))
+
+
 def check_header(columns: Sequence[str]) -> None:
     """Refuse a table whose first line is a record; its values are not shown."""
     if any(re.fullmatch(r"[\d.,:/ -]*\d[\d.,:/ -]*", name) for name in columns):
@@ -100,10 +110,15 @@ def guess_column(name: str, counts: Counts, domain: Domain) -> Guess:
     """Guess what a column is from the counts of its values."""
     texts = [text for text in domain.texts if text is not None]
     unknown = _unknown(texts)
-    kind, hierarchy = _kind([text for text in texts if text not in unknown], unknown)
+    known = [text for text in texts if text not in unknown]
+    kind, hierarchy = _kind(known, unknown)
     null = missing_records(counts, domain)
     unique = int((counts.sizes == 1).sum()) / counts.records
-    role, reason = _role(name, kind, len(texts), unique, counts.records)
+    finding = looks_like(name, known, records=counts.records)
+    role, reason = _role(name, finding, len(texts), counts.records)
+    if role is None and unique > 0.9 and counts.records > 20 and kind in ("code", "category"):
+        finding = finding or unique_code()
+        role, reason = Role.IDENTIFIER, "nearly every value occurs once"
     return Guess(
         column=name,
         kind=kind,
@@ -112,9 +127,10 @@ def guess_column(name: str, counts: Counts, domain: Domain) -> Guess:
         missing=null,
         unique_share=unique,
         separation=_separation(counts),
-        role=role,
+        role=role or Role.QUASI_IDENTIFIER,
         reason=reason,
         hierarchy=hierarchy,
+        identifier=finding,
     )
 
 
@@ -141,15 +157,18 @@ def _unknown(texts: Sequence[str]) -> list[str]:
     return found
 
 
-def _role(name: str, kind: str, distinct: int, unique: float, records: int) -> tuple[Role, str]:
+def _role(name: str, finding: Finding | None, distinct: int, records: int) -> tuple[Role | None, str]:
+    """Return a role with the reason, or none where nothing tells it."""
+    if finding and finding.direct and finding.by != "name":
+        return Role.IDENTIFIER, finding.reason
     for role, what, words in _NAMES:
         if re.search("|".join(words.split()), name, re.IGNORECASE):
             if role is Role.IDENTIFIER and distinct < records / 4:
                 continue  # an identifier tells persons apart
-            return role, f"the name is that of {what}"
-    if unique > 0.9 and records > 20 and kind in ("code", "category"):
-        return Role.IDENTIFIER, "nearly every value occurs once"
-    return Role.QUASI_IDENTIFIER, "not recognized; this is the safe side"
+            return role, f"named as {what}"
+    if finding and finding.direct and finding.sure:
+        return Role.IDENTIFIER, finding.reason
+    return None, "not recognized; this is the safe side"
 
 
 def _kind(texts: Sequence[str], unknown: Sequence[str]) -> tuple[str, Any]:
@@ -157,6 +176,9 @@ def _kind(texts: Sequence[str], unknown: Sequence[str]) -> tuple[str, Any]:
     extra = {"unknown": list(unknown)} if unknown else {}
     if not texts:
         return "empty", "flat"
+    days = len(texts) > 5 and all(len(text) == 8 and text.isdigit() and is_date(text) for text in texts)
+    if days and all(_is_date(text, "%Y%m%d") for text in texts):
+        return "date", {"dates": ["month", "quarter", "year"], "format": "%Y%m%d", **extra}
     numbers = [number_of(text) for text in texts]
     codes = len({len(text) for text in texts}) == 1 and len(texts) > 5 and any(t[0] == "0" for t in texts)
     whole = [number for number in numbers if number is not None]
@@ -202,38 +224,62 @@ def _plain(number: Decimal) -> float | int:
     return int(number) if number == number.to_integral_value() else float(number)
 
 
-def policy_text(guesses: Sequence[Guess], *, k: int = 5, suppression_limit: str = "5%") -> str:
+def policy_text(
+    guesses: Sequence[Guess], *, k: int = 5, suppression_limit: str = "5%", about: Sequence[str] = ()
+) -> str:
     """Write the guesses as a commented policy to edit."""
     lines = [
         "# A first policy, guessed from the table. Check every role: only you know who knows what.",
         "# Roles: identifier (removed), quasi-identifier (generalized), sensitive, other (kept as is).",
+        *(f"# {line}" for line in about),
         "columns:",
+        *(column_line(found, suggested(found), found.reason) for found in guesses),
+        "models:",
+        f"  - k-anonymity: {{k: {k}}}",
     ]
-    for found in guesses:
-        entry: dict[str, Any] = {"role": found.role.value}
-        if found.role is Role.QUASI_IDENTIFIER:
-            entry["hierarchy"] = found.hierarchy
-        about = f"{found.kind}, {found.distinct} distinct" + (
-            f", {found.missing} missing" if found.missing else ""
-        )
-        lines.append(f"  {_flow(found.column)}: {_flow(entry)}  # {about}; {found.reason}")
-    lines += ["models:", f"  - k-anonymity: {{k: {k}}}"]
     if any(found.role is Role.SENSITIVE for found in guesses):
         lines.append("  - distinct-l-diversity: {l: 2}  # every class holds two different sensitive values")
-    lines += [
+    return "\n".join([*lines, *last_lines(suppression_limit)]) + "\n"
+
+
+def suggested(found: Guess) -> dict[str, Any]:
+    """Return a column's part of the policy, as guessed."""
+    entry: dict[str, Any] = {"role": found.role.value}
+    return entry | {"hierarchy": found.hierarchy} if found.role is Role.QUASI_IDENTIFIER else entry
+
+
+def column_line(found: Guess, entry: Mapping[str, Any], reason: str) -> str:
+    """Write a column's part of the policy on one line, with what the column is and the reason."""
+    missing = f", {found.missing} missing" if found.missing else ""
+    about = f"{found.kind}, {found.distinct} distinct{missing}"
+    return f"  {_flow(found.column)}: {_flow(dict(entry))}  # {about}; {reason}"
+
+
+def last_lines(suppression_limit: str) -> tuple[str, ...]:
+    """Return the lines that end every first policy."""
+    return (
         f"suppression_limit: {suppression_limit}",
         "metric: non-uniform-entropy",
         "algorithm: auto",
-    ]
-    return "\n".join(lines) + "\n"
+    )
+
+
+class _Dumper(yaml.SafeDumper):
+    """Quotes every text of digits: other readers of YAML take 059 for a number."""
+
+
+def _quoted(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="'" if text.isdigit() else None)
+
+
+_Dumper.add_representer(str, _quoted)
 
 
 def _flow(value: object) -> str:
-    return (
-        yaml.safe_dump(value, default_flow_style=True, width=10_000, allow_unicode=True, sort_keys=False)
-        .removesuffix("\n...\n")
-        .strip()
+    text = yaml.dump(
+        value, Dumper=_Dumper, default_flow_style=True, width=10_000, allow_unicode=True, sort_keys=False
     )
+    return text.removesuffix("\n...\n").strip()
 
 
 def ask_roles(guesses: Sequence[Guess], ask: Callable[[str, str, Sequence[str]], str]) -> list[Guess]:

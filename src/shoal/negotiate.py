@@ -17,8 +17,8 @@ from shoal.core.arrays import IntArray
 from shoal.core.contracts import When
 from shoal.errors import UnknownName, UsageError
 from shoal.offer import MODELS, Offer
-from shoal.policy import limit_in_records
 from shoal.profile import Profile, metric_of
+from shoal.shares import limit_in_records
 
 
 @dataclass(frozen=True)

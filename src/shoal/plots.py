@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from io import BytesIO
 from itertools import pairwise
@@ -77,7 +77,12 @@ def prepare(folder: Path) -> None:
         raise cannot(folder, error) from None
 
 
-def save(plots: Sequence[Plot], folder: Path, formats: Sequence[str] = FORMATS) -> list[Path]:
+def save(
+    plots: Sequence[Any],
+    folder: Path,
+    formats: Sequence[str] = FORMATS,
+    drawing: Callable[[Any], Any] | None = None,  # how plots of another kind are drawn
+) -> list[Path]:
     """Draw plots into a folder; those of the same name are replaced."""
     prepare(folder)
     from matplotlib import rc_context
@@ -85,7 +90,7 @@ def save(plots: Sequence[Plot], folder: Path, formats: Sequence[str] = FORMATS) 
     paths = []
     with rc_context(_STYLE):
         for plot in plots:
-            figure = draw(plot)
+            figure = (drawing or draw)(plot)
             for ending in formats:
                 path = folder / f"{plot.name}.{ending}"
                 try:
@@ -235,7 +240,7 @@ def _bars(plot: Plot) -> Any:
         values = {names.index(name): line[0][1] for name, line in panel.items()}
         colours = [_COLOURS[plot.order.index(names[place]) % len(_COLOURS)] for place in values]
         drawn = axes.barh(list(values), list(values.values()), color=colours, height=0.7)
-        told = [f"{up * 100:.4g}%" if strip.percent else f"{up:.3g}" for up in values.values()]
+        told = [f"{up * 100:.4g}%" if strip.percent else _number(up) for up in values.values()]
         axes.bar_label(drawn, told, padding=3, fontsize="small")
         axes.set_xlim(0, (max(values.values()) or 1) * 1.3)
         axes.set_xlabel(strip.label.replace("\n", " "))
@@ -266,6 +271,10 @@ def _scale(panel: Any, values: Sequence[float], strip: Strip) -> None:
 
 def _percent(value: float, _: object) -> str:
     return f"{value * 100:g}%"
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if float(value).is_integer() else f"{value:.3g}"
 
 
 def _plain(value: float, _: object) -> str:

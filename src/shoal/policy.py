@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from decimal import Decimal
 from pathlib import Path
 from typing import Any, Literal, TypedDict
 
@@ -34,6 +33,7 @@ from shoal.errors import PolicyError, UnknownName
 from shoal.metrics import METRICS
 from shoal.models import MODELS
 from shoal.registry import checked
+from shoal.shares import read_limit, share_of
 
 Named = str | dict[str, dict[str, Any] | None]  # a plug-in: its name, or its name with options
 
@@ -97,6 +97,8 @@ class Policy(BaseModel):
     metric: Named = "non-uniform-entropy"
     algorithm: Named = "auto"
     label: str | None = None
+    population_size: int | None = Field(default=None, ge=1)  # persons that the table was drawn from
+    sampling_share: float | str | None = None  # or the share of them that it holds
 
     _folder: Path = PrivateAttr(Path())
     _files: dict[str, list[list[str]]] = PrivateAttr({})  # rows of files, where a recipe brings them
@@ -164,10 +166,20 @@ class Policy(BaseModel):
     @field_validator("suppression_limit", mode="before")
     @classmethod
     def _limit_is_a_share_or_records(cls, value: float | str) -> float | str:
-        _limit(value)
+        read_limit(value)
+        return value
+
+    @field_validator("sampling_share", mode="before")
+    @classmethod
+    def _sample_is_a_share(cls, value: float | str | None) -> float | str | None:
+        if value is not None:
+            share_of(value, "sampling_share")
         return value
 
     def _check(self) -> None:
+        if self.population_size is not None and self.sampling_share is not None:
+            message = "population_size and sampling_share say the same. Name one of them."
+            raise PolicyError(message)
         if not self.roles.quasi_identifiers:
             message = (
                 "The policy names no quasi-identifier. Give at least one column the role quasi-identifier."
@@ -395,43 +407,6 @@ for _tag, _pattern, _first in (
     ("merge", r"<<", ["<"]),
 ):
     _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(f"^(?:{_pattern})$"), _first)
-
-
-def limit_in_records(limit: float | str, records: int) -> int:
-    """Turn a suppression limit into records: a share is rounded down, in decimals.
-
-    >>> limit_in_records("29%", 100), limit_in_records(0.05, 30162), limit_in_records(7, 100)
-    (29, 1508, 7)
-    """
-    number, share = _limit(limit)
-    found = int(number * records) if share else int(number)
-    if found > records:
-        message = f"suppression_limit must not be above the table's {records} records, got {limit!r}."
-        raise PolicyError(message)
-    return found
-
-
-def _limit(limit: object) -> tuple[Decimal, bool]:
-    """Read a limit as a number and whether it is a share of the records."""
-    text = str(limit).strip()
-    percent = text.endswith("%")
-    try:
-        number = Decimal(text.removesuffix("%")) / (100 if percent else 1)
-        if isinstance(limit, bool) or not number.is_finite():
-            raise ArithmeticError
-    except ArithmeticError:
-        message = (
-            f"suppression_limit must be a share such as 5% or 0.05, or a number of records, got {limit!r}."
-        )
-        raise PolicyError(message) from None
-    share = percent or "." in text or "e" in text.lower()
-    if number < 0:
-        message = f"suppression_limit must not be below 0, got {limit!r}."
-        raise PolicyError(message)
-    if share and number > 1:
-        message = f"suppression_limit must not be above 100%, got {limit!r}."
-        raise PolicyError(message)
-    return number, share
 
 
 def named(plugin: Named) -> tuple[str, dict[str, Any]]:

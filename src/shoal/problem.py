@@ -14,8 +14,9 @@ from shoal.core.lattice import build
 from shoal.core.memory import limit_of
 from shoal.core.schema import Role
 from shoal.errors import DataError, PolicyError
-from shoal.policy import Policy, limit_in_records
+from shoal.policy import Policy
 from shoal.sensitive import about, count, with_population
+from shoal.shares import limit_in_records
 
 
 def counted(

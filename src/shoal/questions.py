@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from shoal.errors import UnknownName, UsageError
 from shoal.findings import Overview, Sets, SetTable, Suggestion, Suppression
 from shoal.init import Guess
-from shoal.policy import limit_in_records
+from shoal.shares import limit_in_records
 
 if TYPE_CHECKING:
     from shoal.diagnosis import Diagnosis

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, Generic, TypeVar, get_type_hints
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
@@ -13,6 +16,11 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from shoal.errors import PolicyError, UnknownName
 
 Plugin = TypeVar("Plugin")
+
+
+def first_line(text: str | None) -> str:
+    """Return the first line of a docstring."""
+    return (text or "").strip().partition("\n")[0]
 
 
 class Registry(Generic[Plugin]):
@@ -42,6 +50,16 @@ class Registry(Generic[Plugin]):
         module, _, attribute = home.partition(":")
         loaded: type[Plugin] = getattr(import_module(module), attribute)
         return loaded
+
+    def about(self, name: str) -> str:
+        """Return the first line of what a plug-in says of itself, without importing what it needs."""
+        module, _, attribute = self._homes[name].partition(":")
+        found = find_spec(module)
+        if found is None or found.origin is None or not found.origin.endswith(".py"):
+            return first_line(self.load(name).__doc__)
+        tree = ast.parse(Path(found.origin).read_text(encoding="utf-8"))
+        classes = (node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == attribute)
+        return first_line(next((ast.get_docstring(node) for node in classes), None))
 
     def create(self, name: str, options: Mapping[str, Any] | None = None) -> Plugin:
         """Build a plug-in from its name and options, refusing what it does not know."""

@@ -15,7 +15,6 @@ from shoal.algorithms import ALGORITHMS
 from shoal.core import builders
 from shoal.core.contracts import Guarantee, Target
 from shoal.core.schema import Role
-from shoal.exposure import Exposure
 from shoal.metrics import METRICS
 from shoal.models import MODELS
 from shoal.policy import Named, Policy, named
@@ -23,8 +22,10 @@ from shoal.problem import limit_for
 from shoal.publish import REPORT, private_folder
 from shoal.recipe import packages
 from shoal.release import Release
-from shoal.report_histogram import bars, histogram
-from shoal.report_page import Html, joined, own, page, table, tag
+from shoal.report_page import Html, joined, own, page, percent, table, tag
+from shoal.report_risk import after_of, risks, sizes
+from shoal.report_utility import analyst_loses
+from shoal.utility import Utility
 from shoal.verify import ModelCheck
 
 _LONGEST = 200  # characters of labels that are shown as examples
@@ -39,8 +40,12 @@ _PROVEN = {
 }
 
 
-def report(release: Release) -> str:
-    """Tell of a release as one HTML page that loads nothing from elsewhere."""
+def report(release: Release, utility: Utility | None = None) -> str:
+    """Tell of a release as one HTML page that loads nothing from elsewhere.
+
+    What the analyst loses is told where the run measured it, or where a `shoal.utility` is given.
+    """
+    measured = utility or release.utility
     name = _name(release.output) if release.output else "a table in memory"
     return page(
         f"Release report: {name}",
@@ -48,6 +53,7 @@ def report(release: Release) -> str:
         _section("What was done", _done(release)),
         _section("Why it is safe", _safe(release)),
         _section("What was lost", _lost(release)),
+        _section("What the analyst loses", analyst_loses(measured)) if measured else "",
         _section("How to reproduce it", _again(release)),
         tag("footer", tag("p", "This report is the custodian's. Do not publish it.", class_="quiet")),
     )
@@ -58,13 +64,13 @@ def _section(heading: str, parts: Iterator[Html]) -> Html:
 
 
 def _head(release: Release, name: str) -> Html:
-    before, after = release.exposure, _after(release)
+    before, after = release.exposure, after_of(release)
     kept = release.records - release.suppressed
     tiles = [
         _tile("Records released", f"{kept + release.masked:,}", f"of {release.records:,}"),
         _tile("Smallest class", f"{after.smallest:,}", f"before: {before.smallest:,}"),
         _tile("Unique records", f"{after.unique:,}", f"before: {before.unique:,}"),
-        _tile("Highest risk", _percent(after.highest_risk), f"before: {_percent(before.highest_risk)}"),
+        _tile("Highest risk", percent(after.highest_risk), f"before: {percent(before.highest_risk)}"),
     ]
     if release.apart:
         groups = release.verification
@@ -78,11 +84,6 @@ def _head(release: Release, name: str) -> Html:
         _verdict(release),
         tag("dl", *tiles, class_="tiles"),
     )
-
-
-def _after(release: Release) -> Exposure:
-    """Return how exposed records are in the release; where it keeps quasi-identifiers, as before."""
-    return release.exposure if release.apart else release.verification.exposure
 
 
 def _tile(heading: str, large: str, small: str) -> Html:
@@ -125,7 +126,7 @@ def _done(release: Release) -> Iterator[Html]:
 
 def _records(release: Release) -> str:
     kept = release.records - release.suppressed
-    share = _percent(release.suppressed / release.records)
+    share = percent(release.suppressed / release.records)
     words = f"{release.records:,} records came in and {kept:,} are released. "
     if release.masked:
         words += f"{release.masked:,} ({share}) were masked: they stay, and show no quasi-identifier and no "
@@ -178,7 +179,7 @@ def _policy(release: Release) -> Iterator[tuple[str, object]]:
     limit = limit_for(policy, release.records)
     yield (
         "Suppression limit",
-        f"{limit:,} of {release.records:,} records ({_percent(limit / release.records)})",
+        f"{limit:,} of {release.records:,} records ({percent(limit / release.records)})",
     )
     if policy.suppressed == "mask":
         yield "Suppressed records", "kept masked, where they are enough to hide among each other"
@@ -253,10 +254,9 @@ def _safe(release: Release) -> Iterator[Html]:
         )
     k = 1 if release.apart else max(model.least_size for model in release.policy.privacy_models)
     yield tag("h3", "Risk before and after")
-    yield _risks(release.exposure, _after(release), k)
-    yield from _notes(release)
+    yield from risks(release, k)
     yield tag("h3", "Sizes of classes")
-    yield from _sizes(release, k)
+    yield from sizes(release, k)
 
 
 def _options(check: ModelCheck) -> str:
@@ -271,60 +271,6 @@ def _outcome(check: ModelCheck) -> Html:
     many = f"violated: {check.violating_records:,} records in {check.violating_classes:,} classes"
     whole = "violated by the release as a whole"
     return tag("span", many if check.violating_records else whole, class_="bad")
-
-
-def _risks(before: Exposure, after: Exposure, k: int) -> Html:
-    def of(found: Exposure, records: int) -> str:
-        return f"{records:,} ({_percent(records / found.total)})" if found.total else "0"
-
-    both = before, after
-    rows: list[Sequence[object]] = [
-        ("Records in classes", *[f"{found.total:,}" for found in both]),
-        ("Classes", *[f"{found.classes:,}" for found in both]),
-        ("Smallest class (k)", *[f"{found.smallest:,}" for found in both]),
-        ("Unique records", *[of(found, found.unique) for found in both]),
-        ("Highest prosecutor risk", *[_percent(found.highest_risk) for found in both]),
-        ("Average prosecutor risk", *[_percent(found.average_risk) for found in both]),
-    ]
-    if k > 1:
-        rows.append((f"Records in classes below {k:,}", *[of(found, found.below(k)) for found in both]))
-    return table(
-        "Before: the input's quasi-identifiers as they are. After: the release",
-        ("Measure", "Before", "After"),
-        rows,
-        numbers=(1, 2),
-    )
-
-
-def _notes(release: Release) -> Iterator[Html]:
-    words = (
-        "Prosecutor risk is the chance of picking a known person's record out of its class: one in its size."
-    )
-    yield tag("p", words, class_="quiet")
-    for unit in release.policy.units:
-        words = f"Risk is told by records; a model counts the different values of {unit} instead."
-        yield tag("p", words, class_="quiet")
-    if release.masked:
-        words = f"The {release.masked:,} masked records show no quasi-identifier and are in no class after."
-        yield tag("p", words, class_="quiet")
-    if release.apart:
-        words = (
-            "Quasi-identifiers are released as they are: a known person's record can be found as before. "
-            f"What is hidden is which value of {release.apart} is whose: {release.verification.classes:,} "
-            f"groups, the smallest of {release.verification.smallest_class:,} records, were counted afresh."
-        )
-        yield tag("p", words, class_="bad")
-    if any(column.role in (Role.SENSITIVE, Role.OTHER) for column in release.policy.columns.values()):
-        words = "Sensitive and other columns make no class; the models above say what is asked of them."
-        yield tag("p", words, class_="quiet")
-
-
-def _sizes(release: Release, k: int) -> Iterator[Html]:
-    found = bars(release.exposure, _after(release), k)
-    yield tag("figure", histogram(found, k))
-    rows = [(bar.words, f"{bar.before:,}", f"{bar.after:,}") for bar in found]
-    headings = ("Size of the class", "Records before", "Records after")
-    yield table("Records by the size of their class", headings, rows, numbers=(1, 2))
 
 
 # What was lost
@@ -342,7 +288,7 @@ def _lost(release: Release) -> Iterator[Html]:
         labels = f"{len(release.labels[name]):,}"
         row: list[object] = [own(name), levels[name] or "as is", f"{loss.values:,}", labels]
         row.append(_amount(loss.coverage, name))
-        rows.append([*row, _percent(loss.share)] if shares and loss.share is not None else row)
+        rows.append([*row, percent(loss.share)] if shares and loss.share is not None else row)
     headings = ["Column", "Level", "Values before", "Labels after", "Coverage loss"]
     headings += [f"Share of {metric}"] if shares else []
     yield table("What was lost of each quasi-identifier", headings, rows, numbers=(2, 3, 5))
@@ -355,7 +301,7 @@ def _lost(release: Release) -> Iterator[Html]:
 
 def _amount(share: float, name: str) -> Html:
     """Show a share as a number and a bar."""
-    words = _percent(share)
+    words = percent(share)
     bar = tag("rect", class_="after", x=0, y=0, width=f"{100 * share:.1f}", height=8, rx=1)
     track = tag("rect", class_="track", x=0, y=0, width=100, height=8, rx=1)
     said = tag("title", f"Coverage loss of {name}: {words}")
@@ -429,15 +375,3 @@ def _between(parts: Sequence[object], sign: str) -> list[object]:
     for part in parts:
         found += [sign, part] if found else [part]
     return found
-
-
-def _percent(share: float) -> str:
-    """Write a share in percent; what is neither nothing nor all never looks like it.
-
-    >>> [_percent(share) for share in (0, 0.00012, 0.05, 1 / 3, 0.99999, 1)]
-    ['0%', '0.012%', '5%', '33.3%', '99.9%', '100%']
-    """
-    if 0 < share < 0.001:
-        return f"{100 * share:.2g}%"
-    percent = min(round(100 * share, 1), 99.9) if share < 1 else 100 * share
-    return f"{percent:.1f}".removesuffix(".0") + "%"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -120,7 +120,8 @@ def judge(
     _check_reference(policy, reference_of(counts, domains), reference)
     classes = Classes(counts, about(policy, counts, domains, reference))
     lacking = _lacking(policy, units, reference)
-    return _judge(policy, classes, _blank(policy, classes, quasi, domains), reasons, lacking)
+    blank = masked_in(classes, quasi, domains) if policy.suppressed == "mask" else classes.nothing()
+    return _judge(policy, classes, blank, reasons, lacking)
 
 
 def _hint(policy: Policy, columns: Sequence[str]) -> str:
@@ -198,10 +199,8 @@ def _judge(
     )
 
 
-def _blank(policy: Policy, classes: Classes, quasi: list[str], domains: dict[str, Domain]) -> BoolArray:
+def masked_in(classes: Classes, quasi: Sequence[str], domains: Mapping[str, Domain]) -> BoolArray:
     """Mark the class of masked records: every quasi-identifier and every sensitive value is null."""
-    if policy.suppressed != "mask":
-        return classes.nothing()
     blank = np.ones(len(classes), np.bool_)
     for column, name in enumerate(quasi):
         null = np.array([text is None for text in domains[name].texts])

@@ -7,12 +7,11 @@ from dataclasses import dataclass, fields
 from decimal import Decimal
 from typing import Any, ClassVar
 
-from shoal.core.builder import Builder, Labels, not_nested, number_of
+from shoal.core.builder import Builder, Labels, number_of
 from shoal.core.calendar import Dates, Times
-from shoal.core.counts import Domain
-from shoal.core.hierarchy import TOP, Hierarchy
 from shoal.core.listed import Csv, Order, Tree
 from shoal.core.numbers import Cuts, Intervals
+from shoal.core.prefixes import Prefix
 from shoal.errors import HierarchyError, UnknownName
 
 
@@ -25,35 +24,6 @@ class Flat(Builder):
     def labels(self, texts: Sequence[str]) -> list[Labels | None]:
         """Give no labels below the top."""
         return [()] * len(texts)
-
-
-@dataclass(frozen=True)
-class Prefix(Builder):
-    """The first characters of a code, fewer at each level."""
-
-    prefix: tuple[int, ...] = ()
-
-    keyword: ClassVar[str] = "prefix"
-
-    def depth(self) -> int:
-        """Return the number of lengths."""
-        return len(self.prefix)
-
-    def labels(self, texts: Sequence[str]) -> list[Labels | None]:
-        """Keep the first characters of each text."""
-        return [tuple(text[:length] + TOP for length in self.prefix) for text in texts]
-
-    def bind(self, domain: Domain) -> Hierarchy:
-        """Check that the lengths nest for any value, then apply them."""
-        for level, (low, high) in enumerate(zip(self.prefix, self.prefix[1:], strict=False), 2):
-            if high > low:
-                reason = f"Each prefix must be shorter than the one before: {high} is longer than {low}."
-                raise not_nested(domain.name, level, reason)
-        return super().bind(domain)
-
-    def covers(self, label: str) -> str:
-        """Say how the codes begin."""
-        return super().covers(label) if label == TOP else f"codes that begin with {label.removesuffix(TOP)}"
 
 
 BUILDERS: dict[str, type[Builder]] = {
@@ -189,11 +159,14 @@ READERS: dict[str, Callable[[str, str, object], Any]] = {
     "format": _text,
     "fractions": _flag,
     "intervals": _widths,
+    "label": _text,
     "order": _texts,
     "origin": _number,
+    "pad": _lengths,
     "prefix": _lengths,
     "sizes": _lengths,
     "times": _texts,
+    "together": _texts,
     "top": _flag,
     "top_coding": _number,
     "tree": _tree,

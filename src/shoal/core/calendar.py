@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
+from decimal import Decimal
 from itertools import pairwise
 from typing import ClassVar
 
@@ -42,6 +43,7 @@ class Dates(Builder):
 
     dates: tuple[str, ...] = ()
     format: str | None = None  # as strptime reads it, such as %d.%m.%Y; None: ISO dates, with or without time
+    bottom_coding: Decimal | None = None  # a year: everything before is one group
 
     keyword: ClassVar[str] = "dates"
 
@@ -52,7 +54,12 @@ class Dates(Builder):
     def labels(self, texts: Sequence[str]) -> list[Labels | None]:
         """Give each date its units."""
         days = [self._day(text) for text in texts]
-        return [None if day is None else tuple(DATE_UNITS[unit](day) for unit in self.dates) for day in days]
+        return [None if day is None else self._units(day) for day in days]
+
+    def _units(self, day: date) -> Labels:
+        if self.bottom_coding is not None and day.year < self.bottom_coding:
+            return (f"<{int(self.bottom_coding)}",) * len(self.dates)
+        return tuple(DATE_UNITS[unit](day) for unit in self.dates)
 
     def position(self, text: str) -> float | None:
         """Return the day's number, with the time as its fraction."""
@@ -76,6 +83,11 @@ class Dates(Builder):
     def bind(self, domain: Domain) -> Hierarchy:
         """Check that the units nest, then apply them."""
         _check_units(domain.name, self.dates, DATE_UNITS)
+        if self.bottom_coding is not None and not _is_year(self.bottom_coding):
+            message = (
+                f"Hierarchy of {domain.name!r}: bottom_coding of dates is a year, got {self.bottom_coding}."
+            )
+            raise HierarchyError(message)
         if self.format and "%y" in self.format:
             message = (
                 f"Hierarchy of {domain.name!r}: two-digit years can be of two centuries. Write them out."
@@ -96,6 +108,8 @@ class Dates(Builder):
 
     def covers(self, label: str) -> str:
         """Say that it is a span of days."""
+        if label.startswith("<"):
+            return f"days before {label[1:]}"
         return super().covers(label) if label == TOP else f"days in {label}"
 
     def _miss(self) -> str:
@@ -150,6 +164,10 @@ def _check_units(name: str, units: Sequence[str], known: dict[str, Callable[...,
     for level, (low, high) in enumerate(pairwise(units), 2):
         if order.index(high) <= order.index(low):
             raise not_nested(name, level, f"A {high} is not made of whole {low}s; name finer units first.")
+
+
+def _is_year(number: Decimal) -> bool:
+    return number == number.to_integral_value() and date.min.year <= number <= date.max.year
 
 
 def minute_of(text: str) -> int | None:

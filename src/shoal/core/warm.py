@@ -12,6 +12,7 @@ from shoal.core.arrays import IntArray
 from shoal.core.counts import Counts, layout
 from shoal.core.cut_search import Greedy, Ground, Tree
 from shoal.core.partition import Axis, partition
+from shoal.core.suda import suda
 
 
 def to_compile(words: int) -> list[Callable[[], object]]:
@@ -74,6 +75,13 @@ def to_cut() -> list[Callable[[], object]]:
     return [] if all(map(_compiled, (*kernels, cut_nodes.settle))) else [_cut]
 
 
+def to_find_uniques() -> list[Callable[[], object]]:
+    """Return what compiles the kernels that look for special uniques, where numba's cache lacks them."""
+    from shoal.core import suda_kernels
+
+    return [] if _compiled(suda_kernels.explore) else [_find_uniques]
+
+
 def _compiled(kernel: Any) -> bool:
     cache = kernel._cache
     return Path(cache._cache_path, cache._cache_file._index_name).exists()
@@ -118,6 +126,11 @@ def _partition() -> object:
     counts = Counts(layout([2]), places.reshape(1, -1), np.ones(4, np.int64), {})
     axis = Axis(places, np.arange(4.0))
     return partition(counts, [axis], None, 1, choose="width", relaxed=False)
+
+
+def _find_uniques() -> object:
+    """Look for the uniques of two records of two columns."""
+    return suda(Counts(layout([1, 1]), np.array([[0, 3]]), np.ones(2, np.int64), {}))
 
 
 def _cut() -> object:

@@ -130,6 +130,15 @@ class DiagnosisRequest(Asked):
     seconds: Seconds = 60.0
 
 
+class RiskRequest(Asked):
+    """Against which threshold and population; special uniques of at most so many columns, 0 for none."""
+
+    threshold: Annotated[float, Field(gt=0, le=1)] | None = None
+    population_size: Annotated[int, Field(ge=1, le=10**12)] | None = None
+    sampling_share: Annotated[float, Field(gt=0, le=1)] | None = None
+    special_size: Annotated[int, Field(ge=0, le=8)] = 3
+
+
 class CurveRequest(Asked):
     """Which set's curve, for k up to `most`."""
 
@@ -268,6 +277,15 @@ class StateAnswer(BaseModel):
     files: list[str]
 
 
+class IdentifierAnswer(BaseModel):
+    """Which of the 18 identifiers of Safe Harbor a column looks like, and why."""
+
+    letter: str
+    title: str
+    by: str
+    reason: str
+
+
 class ColumnAnswer(BaseModel):
     """One line of the column table."""
 
@@ -282,6 +300,7 @@ class ColumnAnswer(BaseModel):
     hierarchy: Any
     height: int | None
     problem: str | None
+    identifier: IdentifierAnswer | None
 
 
 class PreviewAnswer(BaseModel):

@@ -205,6 +205,19 @@ def router_of(desks: Desks) -> APIRouter:
         """Return what each k costs a set of the columns diagnosed."""
         return views.plain(own.curve(asked.columns, asked.most))
 
+    @api.post("/desks/{desk}/risk", status_code=202, response_model=a.JobAnswer)
+    def assess(desk: str, own: Own, asked: a.RiskRequest) -> Any:
+        """Say how likely people are found, in the terms of regulators; with a release, before and after."""
+        if not own.quasi_identifiers:
+            message = "Give at least one column the role quasi-identifier."
+            raise NotReady(message)
+        return begun(desk, "risk", lambda tell: own.assess(**asked.model_dump(), progress=tell))
+
+    @api.get("/desks/{desk}/risk")
+    def risk(own: Own) -> dict[str, Any]:
+        """Return what was assessed."""
+        return _there(own.risk, "Assess first.").to_dict()  # type: ignore[no-any-return]
+
     # Step 3: negotiate.
 
     @api.post("/desks/{desk}/profile", status_code=202, response_model=a.JobAnswer)

@@ -103,6 +103,7 @@ class Columns:
                     hierarchy=spec,
                     height=trial.preview.height if trial.preview else None,
                     problem=trial.problem,
+                    identifier=guess.identifier.to_dict() if guess.identifier else None,
                 )
             )
         return rows

@@ -22,18 +22,20 @@ from shoal.diagnosis import Diagnosis
 from shoal.findings import Suppression
 from shoal.negotiate import Negotiation, negotiate
 from shoal.offer import Offer, adopted
-from shoal.policy import limit_in_records, named
+from shoal.policy import named
 from shoal.problem import with_wishes
 from shoal.profile import Profile, profile
 from shoal.profile_source import wish_of
 from shoal.release import Release
+from shoal.risk import Risk, risk
+from shoal.shares import limit_in_records
 from shoal.web import views
 from shoal.web.columns import Progress
 from shoal.web.downloads import files_of, stem
 from shoal.web.kept import Kept
 from shoal.web.plan import Plan
 from shoal.web.refusals import NotReady, Refused, Unknown, beside_the_first_named
-from shoal.web.shown import Findings, Risk, Step
+from shoal.web.shown import Exposed, Findings, Step
 from shoal.web.words import in_words
 
 FORMATS = ("csv", "tsv", "parquet", "arrow")
@@ -46,7 +48,7 @@ class Desk(Plan):
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
-        self._diagnosis, self._findings = Kept(), Kept()
+        self._diagnosis, self._findings, self._risk = Kept(), Kept(), Kept()
         self._profile, self._wished = Kept(), Kept()
         self._negotiation, self._node = Kept(), Kept()
         self._comparison, self._release = Kept(), Kept()
@@ -124,7 +126,7 @@ class Desk(Plan):
             safe = counted.largest_sets(k, limit, seconds=seconds)
         curve = counted.curve()
         reached = counted.anonymity()
-        risk = Risk(
+        exposed = Exposed(
             records=counted.records,
             classes=counted.combinations,
             k=reached,
@@ -132,7 +134,7 @@ class Desk(Plan):
             highest=1 / reached,
             average=counted.combinations / counted.records,
         )
-        found = Findings(counted.measure, counted.columns, k, limit, curve.short(k), risk, unsafe, safe)
+        found = Findings(counted.measure, counted.columns, k, limit, curve.short(k), exposed, unsafe, safe)
         _tell(progress)
         self._findings = Kept(about, (found, replace(counted, progress=_quiet)))
         return found
@@ -151,6 +153,28 @@ class Desk(Plan):
             raise NotReady(message)
         with beside_the_first_named(("most", "columns")):
             return found[1].suppression_by_k(columns, most)
+
+    def assess(self, *, progress: Progress | None = None, **wishes: Any) -> Risk:
+        """Say how likely people are found: threshold, population_size, sampling_share, special_size."""
+        with self.lock:
+            made = None if self.missing() else self.policy()
+            table, about, done = self.table, self._about_risk(), self.released
+            columns = None if made else self.quasi_identifiers
+        release = done.output if done and not done.apart else None
+        with beside_the_first_named(wishes):
+            found = risk(table, made, columns=columns, release=release, progress=progress, **wishes)
+        _tell(progress)
+        self._risk = Kept(about, found)
+        return found
+
+    @property
+    def risk(self) -> Risk | None:
+        """The last assessment of these quasi-identifiers and, where there is one, of this release."""
+        found: Risk | None = self._risk.under(self._about_risk())
+        return found
+
+    def _about_risk(self) -> object:
+        return (self._about_columns(), self._about_policy(), id(self.released)) if self.inspection else None
 
     # Negotiate.
 

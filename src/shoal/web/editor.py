@@ -25,10 +25,17 @@ FIELDS: dict[str, tuple[tuple[str, str, str], ...]] = {  # entry, label, example
         ("top_coding", "One band from", "90"),
         _UNKNOWN,
     ),
-    "prefix": (("prefix", "Characters kept", "3, 2, 1"), _UNKNOWN),
+    "prefix": (
+        ("prefix", "Characters kept", "3, 2, 1"),
+        ("together", "Prefixes as one group", "036, 059"),
+        ("label", "Label of that group", "000"),
+        ("pad", "Lengths with zeros before", "5, 9"),
+        _UNKNOWN,
+    ),
     "dates": (
         ("dates", "Units", "month, quarter, year"),
         ("format", "Format, if not ISO", "%d.%m.%Y"),
+        ("bottom_coding", "One group before the year", "1937"),
         _UNKNOWN,
     ),
     "times": (("times", "Units", "quarter_hour, hour, part_of_day"), _UNKNOWN),
@@ -52,7 +59,8 @@ _NAMES = {
     "csv": "csv: an uploaded file",
     "yaml": "as a policy writes it (YAML)",
 }
-_SINGLE = ("bottom_coding", "top_coding", "format")
+_SINGLE = ("bottom_coding", "top_coding")
+_PLAIN = ("format", "label")  # taken as they are typed
 _BRANCHES = {0: 12, 1: 12, 2: 5, 3: 3}  # of each group that the drawing shows, by height
 
 
@@ -215,7 +223,7 @@ def _texts(kind: str, spec: Any) -> dict[str, str]:
         if value is None:
             continue
         text = yaml.safe_dump(value, default_flow_style=True, allow_unicode=True, width=10**6)
-        text = text.removesuffix("...\n").strip()
+        text = str(value) if name in _PLAIN else text.removesuffix("...\n").strip()
         found[name] = text[1:-1] if isinstance(value, list) else text
     return found
 
@@ -231,13 +239,14 @@ def _spec(kind: str, fields: Mapping[str, str]) -> Any:
         text = fields.get(name, "").strip()
         if text or name == kind:
             single = name in _SINGLE or name == "tree"
-            spec[name] = text if name == "format" else _read(text if single else f"[{text}]")
+            loader = yaml.BaseLoader if name == "together" else yaml.SafeLoader  # 036 is no number
+            spec[name] = text if name in _PLAIN else _read(text if single else f"[{text}]", loader)
     return spec or {kind: fields.get(kind)}
 
 
-def _read(text: str) -> Any:
+def _read(text: str, loader: type[yaml.BaseLoader | yaml.SafeLoader] = yaml.SafeLoader) -> Any:
     try:
-        return yaml.safe_load(text)
+        return yaml.load(text, Loader=loader)
     except (yaml.YAMLError, ValueError, RecursionError):
         message = "This cannot be read. Check the commas, brackets and quotes."
         raise ValueError(message) from None

@@ -24,6 +24,7 @@ class ColumnRow:
     hierarchy: Any  # as a policy writes it; None for a column that is no quasi-identifier
     height: int | None  # the hierarchy's highest level, where it fits
     problem: str | None  # why it does not fit
+    identifier: dict[str, str] | None = None  # which of the 18 identifiers of Safe Harbor it looks like
 
     def to_dict(self) -> dict[str, Any]:
         """Return the line as plain values."""
@@ -50,7 +51,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Risk:
+class Exposed:
     """How exposed the records are as they are."""
 
     records: int
@@ -70,7 +71,7 @@ class Findings:
     k: int  # asked about
     limit: int
     suppressed: int  # records in classes below it
-    risk: Risk
+    risk: Exposed
     unsafe: Sets
     safe: Sets
 

@@ -125,6 +125,12 @@ def _files(room: Room, begin: Any, refuse: Any) -> None:
     look.button("Open", open_it)
 
 
+def _mark(found: dict[str, str]) -> None:
+    """Mark a column that looks like one of the 18 identifiers, with the reason where one points at it."""
+    told = f"HIPAA ({found['letter']}) {found['title']}: {found['reason']}"
+    look.tag("span", f"HIPAA {found['letter']}", "chip mark", title=told, aria_label=told, role="note")
+
+
 class _Table:
     """The column table with the hierarchy editor beside it."""
 
@@ -182,7 +188,10 @@ class _Table:
         with look.box("on" if row.column == self.room.seat.column else "", "tr", data_column=row.column):
             with look.box("", "td"):
                 look.tag("div", row.column, "name", title=row.column)
-                look.tag("div", row.kind, "muted small")
+                with look.box("nowrap small"):
+                    look.tag("span", row.kind, "muted")
+                    if row.identifier:
+                        _mark(row.identifier)
             look.tag("td", f"{row.distinct:,}", "r")
             look.tag("td", f"{row.missing:,}" if row.missing else "\u2013", "r")
             look.tag("td", look.percent(row.unique_share), "r")

@@ -9,6 +9,7 @@ from nicegui import ui
 from shoal.errors import ShoalError
 from shoal.findings import SetFinding, Sets
 from shoal.web import charts, look
+from shoal.web.risk_card import RiskCard
 from shoal.web.room import Room, Worker
 from shoal.web.shown import Findings
 
@@ -114,6 +115,7 @@ class _Diagnose:
             found.safe,
             found,
         )
+        RiskCard(self.room)
 
     def sets(self, title: str, about: str, sets: Sets, found: Findings) -> None:
         """Show some sets, each of which can be drawn."""

@@ -9,9 +9,11 @@ from shoal.catalogue import catalogue
 from shoal.errors import ShoalError
 from shoal.policy import named
 from shoal.release import Release
+from shoal.risk import risk_of
 from shoal.web import look
 from shoal.web.desk import FORMATS
 from shoal.web.downloads import is_text_table
+from shoal.web.risk_card import show_risk
 from shoal.web.room import Room, Worker
 
 _FILES = {
@@ -145,6 +147,9 @@ class _Release:
                 look.tag("p", f"Levels: {told}; {by}.", "muted small")
         with look.card("Files"):
             self.files()
+        if not found.apart:
+            with look.card("Risk", "How likely a record is found, in the terms of regulators."):
+                show_risk(risk_of(found))
 
     def files(self) -> None:
         """Offer the downloads."""

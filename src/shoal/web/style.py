@@ -48,7 +48,8 @@ h3 { font-size: 13px; font-weight: 600; line-height: 1.3; letter-spacing: 0; }
 .narrow .cards { grid-template-columns: repeat(auto-fit, minmax(230px, 1fr)); }
 .name { font-weight: 550; white-space: nowrap; max-width: 150px; overflow: hidden; text-overflow: ellipsis; }
 .reason { max-width: 0; width: 34%; }
-.reason div { overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
+.reason div { overflow: hidden; display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 2;
+  line-clamp: 2; }
 .dials-split { grid-template-columns: 330px minmax(0, 1fr); }
 .halves { grid-template-columns: repeat(2, minmax(0, 1fr)); align-items: stretch; }
 .dials-split .halves { grid-template-columns: minmax(0, 11fr) minmax(0, 9fr); }
@@ -119,6 +120,7 @@ progress { width: 220px; height: 8px; accent-color: var(--accent); }
 .q-uploader { display: none; }
 .chip { display: inline-block; padding: 1px 8px; border-radius: 999px; background: var(--bg);
   border: 1px solid var(--line); font-size: 12.5px; }
+.chip.mark { margin-left: 6px; padding: 0 6px; font-size: 11px; }
 .chip.on { background: var(--soft); border-color: var(--accent); color: var(--accent); }
 pre.yaml { margin: 0; padding: 12px; background: var(--bg); border-radius: 8px; font-size: 12.5px;
   overflow: auto;

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from shoal.policy import Policy, limit_in_records, named
+from shoal.policy import Policy, named
+from shoal.shares import limit_in_records
 
 _MODELS = {
     "k-anonymity": "Every record looks like at least {others} others in the quasi-identifiers.",

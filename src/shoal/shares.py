@@ -1,0 +1,63 @@
+"""Shares: of records and of persons, as people write them: 5%, 0.05, 1/20."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from fractions import Fraction
+
+from shoal.errors import PolicyError, UsageError
+
+
+def limit_in_records(limit: float | str, records: int) -> int:
+    """Turn a suppression limit into records: a share is rounded down, in decimals.
+
+    >>> limit_in_records("29%", 100), limit_in_records(0.05, 30162), limit_in_records(7, 100)
+    (29, 1508, 7)
+    """
+    number, share = read_limit(limit)
+    found = int(number * records) if share else int(number)
+    if found > records:
+        message = f"suppression_limit must not be above the table's {records} records, got {limit!r}."
+        raise PolicyError(message)
+    return found
+
+
+def read_limit(limit: object) -> tuple[Decimal, bool]:
+    """Read a limit as a number and whether it is a share of the records."""
+    text = str(limit).strip()
+    percent = text.endswith("%")
+    try:
+        number = Decimal(text.removesuffix("%")) / (100 if percent else 1)
+        if isinstance(limit, bool) or not number.is_finite():
+            raise ArithmeticError
+    except ArithmeticError:
+        message = (
+            f"suppression_limit must be a share such as 5% or 0.05, or a number of records, got {limit!r}."
+        )
+        raise PolicyError(message) from None
+    share = percent or "." in text or "e" in text.lower()
+    if number < 0:
+        message = f"suppression_limit must not be below 0, got {limit!r}."
+        raise PolicyError(message)
+    if share and number > 1:
+        message = f"suppression_limit must not be above 100%, got {limit!r}."
+        raise PolicyError(message)
+    return number, share
+
+
+def share_of(share: float | str, what: str) -> float:
+    """Read a share above 0 and at most 1.
+
+    >>> share_of("1/11", "threshold") == 1 / 11, share_of("5%", "threshold"), share_of(0.2, "threshold")
+    (True, 0.05, 0.2)
+    """
+    text = str(share).strip()
+    percent = text.endswith("%")
+    try:
+        number = Fraction(text.removesuffix("%").strip()) / (100 if percent else 1)
+        if isinstance(share, bool) or not 0 < number <= 1:
+            raise ValueError
+    except (ValueError, ZeroDivisionError):
+        message = f"{what} is a share above 0 and at most 1, as 0.05, 5% or 1/20, got {text[:40]!r}."
+        raise UsageError(message) from None
+    return float(number)

@@ -1,0 +1,170 @@
+"""Successive releases: what remains of k for somebody who has two releases of the same table.
+
+Who knows a person's quasi-identifiers knows the person's class in either; the records that can be the
+person's lie in both (Ganta, Kasiviswanathan and Smith, 2008, "Composition attacks and auxiliary information
+in data privacy"). With the input it is counted exactly; the releases alone bound the records of every pair.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from shoal.anonymize import Wish
+from shoal.choose import AUTO, engine_for
+from shoal.classes_of_two import estimated
+from shoal.core.arrays import IntArray
+from shoal.core.contracts import Engine
+from shoal.core.counts import Counts, numbered, packed
+from shoal.core.recoding import Recoding
+from shoal.errors import DataError, UsageError
+from shoal.policy import Policy
+from shoal.problem import counted, problem_of
+from shoal.publish import private_folder
+from shoal.recipe import Recipe
+from shoal.released import Knowledge, knowledge_of
+
+
+@dataclass(frozen=True)
+class Intersection:
+    """What remains of k where two releases are put side by side."""
+
+    k: int  # what the policy asks for
+    remaining: int | None  # the records in the smallest pair of classes; None where no record can be in both
+    exact: bool  # counted on the input; else estimated from the releases
+    pairs: int  # of a class of one and a class of the other, or none, with records in both
+    records: int  # those in pairs of fewer than k
+    warning: str | None
+
+    @property
+    def holds(self) -> bool:
+        """Whether k remains."""
+        return self.warning is None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as plain values."""
+        return asdict(self)
+
+
+def intersect(
+    new: Any,
+    old: Any,
+    policy: Any,
+    *,
+    old_policy: Any = None,
+    table: Any = None,
+    recipe: Any = None,
+    old_recipe: Any = None,
+    engine: str | Engine = AUTO,
+) -> Intersection:
+    """Tell what remains of a release's k beside an older release of the same table.
+
+    With the input `table` it is exact and needs the recipes, which are read from the private folders beside
+    the releases unless given.
+    """
+    policy = Policy.load(policy)
+    engine = engine_for(engine, new)
+    k = Knowledge(policy).k or 1
+    if table is not None:
+        sizes = _exact(engine, table, [(new, _recipe(new, recipe)), (old, _recipe(old, old_recipe))])
+        few = sizes[sizes < k]
+        least, pairs, records = int(sizes.min()), len(sizes), int(few.sum())
+    else:
+        told = knowledge_of(policy, recipe), knowledge_of(old_policy or policy, old_recipe)
+        least, pairs, records = estimated(engine, (new, old), told, k)
+    remaining = least or None
+    warning = _warning(least, k, exact=table is not None) if pairs and least < k else None
+    return Intersection(k, remaining, table is not None, pairs, records, warning)
+
+
+def _warning(remaining: int, k: int, *, exact: bool) -> str:
+    """Say what is wrong and what to do, without a value."""
+    told = "is left with" if exact else "may be left with as few as"
+    many = "1 record" if remaining == 1 else f"{remaining} records"
+    advice = "Release with the recoding of the other release, or not at all."
+    if not exact:
+        advice += " The input tells exactly."
+    return f"Who has both releases {told} {many} that can be a person's, where {k} were asked for. {advice}"
+
+
+def _recipe(release: Any, given: Any) -> Recipe:
+    """Return the recipe that is given, else the one in the private folder beside the release."""
+    if given is not None:
+        return Recipe.load(given)
+    if isinstance(release, str | Path) and private_folder(Path(release)).is_dir():
+        return Recipe.load(private_folder(Path(release)))
+    message = "With the input, the recipes of both releases are needed. Give those that are not beside them."
+    raise UsageError(message)
+
+
+def _exact(engine: Engine, table: Any, releases: list[tuple[Any, Recipe]]) -> IntArray:
+    """Return the sizes of the table's parts by what the releases show; what neither shows is left out."""
+    opened = engine.open(table)
+    every = [recipe.policy.roles.quasi_identifiers for _, recipe in releases]
+    columns = list(dict.fromkeys(name for names in every for name in names))
+    counts = engine.count(opened, columns)[0].near()
+    looks = []
+    for (release, recipe), names in zip(releases, every, strict=True):
+        own, classes = _classes(engine, opened, recipe)
+        both = [
+            np.concatenate((own.codes(place), counts.codes(columns.index(name))))
+            for place, name in enumerate(names)
+        ]
+        of = numbered(packed(both))[len(own) :]  # the release's own combinations come first, each once
+        looks.append(classes[of] + 1)
+        _check(engine, release, recipe, int(own.sizes[classes >= 0].sum()), own.records)
+    kept = (looks[0] > 0) | (looks[1] > 0)
+    cells = numbered(packed([look[kept] for look in looks]))
+    return np.bincount(cells, counts.sizes[kept]).astype(np.int64)
+
+
+def _classes(engine: Engine, table: Any, recipe: Recipe) -> tuple[Counts, IntArray]:
+    """Return the combinations of a table and the class that a recipe puts each into, -1 where suppressed."""
+    if recipe.levels is None and recipe.regions is None:
+        raise UsageError(_BY_CHANCE)
+    counts, domains = counted(table, recipe.policy, engine)
+    counts = counts.near()
+    problem = problem_of(recipe.policy, counts, domains, recipe.levels, engine.memory)
+    wish = Wish(recipe.policy, recipe.levels, regions=recipe.regions)
+    _, evaluation = wish.found(problem, lambda *_: None)
+    recoding = evaluation.recoding or problem.recoding(evaluation.node)
+    of = _of(counts, recoding)
+    if recoding.regions is not None:
+        gone = recoding.regions.suppressed
+    else:
+        gone = problem.violations(problem.classes_of(recoding))  # classes are numbered as they first appear
+    return counts, np.where(gone[of], -1, of)
+
+
+_BY_CHANCE = (
+    "A recipe leaves to chance which records look alike, so the input does not tell it. Leave out the input: "
+    "the releases alone bound what remains."
+)
+
+
+def _of(counts: Counts, recoding: Recoding) -> IntArray:
+    """Return the class of each combination."""
+    if recoding.regions is None:
+        groups = [own[counts.codes(column)] for column, own in enumerate(recoding.groups)]
+        return numbered(packed(groups))
+    if recoding.regions.split:
+        raise UsageError(_BY_CHANCE)
+    found = np.empty(len(counts), np.int64)
+    found[recoding.regions.rows] = recoding.regions.classes
+    return found
+
+
+def _check(engine: Engine, release: Any, recipe: Recipe, kept: int, records: int) -> None:
+    """Refuse an input or a recipe that the release is not made from: its records are others."""
+    names = engine.columns(opened := engine.open(release))
+    rows = engine.count(opened, names[:1])[0].records
+    expected = {kept, records} if recipe.policy.suppressed == "mask" else {kept}
+    if rows not in expected:
+        message = (
+            f"A release has {rows:,} records, and its recipe keeps {kept:,} of the input: they do not belong "
+            "together. Give the table that both releases were made from, and their recipes."
+        )
+        raise DataError(message)

@@ -1,0 +1,275 @@
+"""Two releases of one table: what remains of k, by brute force; and how `verify --against` tells it."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import adult
+import pandas as pd
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from plain import Plain
+from typer.testing import CliRunner
+
+import shoal
+from shoal.cli import app
+from shoal.errors import DataError, PolicyError, UsageError
+from shoal.policy import Policy
+from shoal.recipe import Recipe
+from shoal.sample import bundled
+
+# Ibis calls an old name of DuckDB's.
+pytestmark = pytest.mark.filterwarnings("ignore:fetch_arrow_table:DeprecationWarning")
+
+PLAIN = Plain()
+SECRET = "SECRETVAL7"
+QUASI = "quasi-identifier"
+TREE = {"warm": ["red", "orange"], "cold": ["blue", "green"]}
+GROUPS = {leaf: group for group, leaves in TREE.items() for leaf in leaves}
+HIERARCHIES: dict[str, Any] = {
+    "age": {"intervals": [5, 10]},
+    "zip": {"prefix": [2, 1]},
+    "colour": {"tree": TREE},
+}
+# What each level makes of a value, written down without shoal.
+LABELS: dict[str, list[Any]] = {
+    "age": [
+        str,
+        *[lambda v, w=w: f"{int(v) // w * w}-{int(v) // w * w + w - 1}" for w in (5, 10)],
+        lambda _: "*",
+    ],
+    "zip": [str, lambda v: v[:2] + "*", lambda v: v[:1] + "*", lambda _: "*"],
+    "colour": [str, GROUPS.__getitem__, lambda _: "*"],
+}
+EVERY = {"age": [str(n) for n in range(30)], "zip": [f"{n:03}" for n in range(1000)], "colour": list(GROUPS)}
+RECORD = st.tuples(
+    st.sampled_from(["0", "4", "5", "12", "19", "20"]),
+    st.sampled_from(["111", "112", "121", "211"]),
+    st.sampled_from(list(GROUPS)),
+    st.sampled_from(["flu", "gout"]),
+)
+NAMES = ("age", "zip", "colour")
+Levels = dict[str, int]
+
+
+def policy_of(k: int, quasi: tuple[str, ...] = NAMES, **entries: Any) -> Policy:
+    columns: dict[str, Any] = {name: {"role": "other"} for name in NAMES}
+    columns |= {name: {"role": QUASI, "hierarchy": HIERARCHIES[name]} for name in quasi}
+    columns["ill"] = {"role": "sensitive"}
+    wanted = {"columns": columns, "models": [{"k-anonymity": {"k": k}}], "suppression_limit": "100%"}
+    return Policy.load(wanted | entries)
+
+
+def released(records: list[Any], levels: Levels, k: int) -> list[tuple[str, ...] | None]:
+    """Return what each record looks like, None where it is suppressed."""
+    looks = [
+        tuple(LABELS[name][levels[name]](value) for name, value in zip(NAMES, r, strict=False))
+        for r in records
+    ]
+    sizes = Counter(looks)
+    return [look if sizes[look] >= k else None for look in looks]
+
+
+def frame_of(records: list[Any], looks: list[Any]) -> pd.DataFrame:
+    rows = [(*look, record[-1]) for look, record in zip(looks, records, strict=True) if look]
+    return pd.DataFrame(rows, columns=[*NAMES, "ill"], dtype="string")
+
+
+@st.composite
+def two_releases(draw: Any) -> tuple[list[Any], int, list[Levels]]:
+    records = draw(st.lists(RECORD, min_size=2, max_size=25))
+    node = st.fixed_dictionaries({name: st.integers(0, len(LABELS[name]) - 1) for name in NAMES})
+    return records, draw(st.integers(1, 3)), [draw(node), draw(node)]
+
+
+@settings(max_examples=50, deadline=None)
+@given(two_releases())
+def test_with_the_input_the_smallest_part_is_that_of_brute_force(case: Any) -> None:
+    records, k, nodes = case
+    looks = [released(records, levels, k) for levels in nodes]
+    assume(all(any(side) for side in looks))
+    cells = Counter(pair for pair in zip(*looks, strict=True) if any(pair))
+    policy = policy_of(k)
+    new, old = (frame_of(records, side) for side in looks)
+    recipes = [Recipe(policy, levels, None, {}) for levels in nodes]
+    table = pd.DataFrame(records, columns=[*NAMES, "ill"], dtype="string")
+    found = shoal.intersect(
+        new, old, policy, table=table, recipe=recipes[0], old_recipe=recipes[1], engine=PLAIN
+    )
+    few = [size for size in cells.values() if size < k]
+    assert (found.k, found.remaining, found.exact) == (k, min(cells.values()), True)
+    assert (found.pairs, found.records) == (len(cells), sum(few))
+    assert found.holds == (not few) == (found.warning is None)
+
+
+def compatible(name: str, one: str, other: str) -> bool:
+    """Tell whether some value can be released as both labels."""
+    made = ({label(value) for label in LABELS[name]} for value in EVERY[name])
+    return any(one in labels and other in labels for labels in made)
+
+
+@settings(max_examples=40, deadline=None)
+@given(two_releases())
+def test_without_it_every_pair_of_classes_is_bounded_as_by_brute_force(case: Any) -> None:
+    records, k, nodes = case
+    looks = [released(records, levels, k) for levels in nodes]
+    assume(all(any(side) for side in looks))
+    classes: list[dict[Any, Counter[str]]] = [defaultdict(Counter), defaultdict(Counter)]
+    for side, own in zip(looks, classes, strict=True):
+        for look, record in zip(side, records, strict=True):
+            if look:
+                own[look][record[-1]] += 1
+    same = set(classes[0]) == set(classes[1])
+    bounds = [
+        (classes[0][a] & classes[1][b]).total()
+        for a, b in product(*classes)
+        if (a == b if same else all(map(compatible, NAMES, a, b)))
+    ]
+    for own, others, way in ((classes[0], classes[1], 1), (classes[1], classes[0], -1)):
+        for look, counts in own.items():  # what is not in the other release
+            met: Counter[str] = Counter()
+            for other in others:
+                if look == other if same else all(map(compatible, NAMES, *(look, other)[::way])):
+                    met += others[other]
+            bounds.append((counts - met).total())
+    bounds = [bound for bound in bounds if bound]
+    new, old = (frame_of(records, side) for side in looks)
+    found = shoal.intersect(new, old, policy_of(k), engine=PLAIN)
+    assert (found.remaining, found.exact) == (min(bounds, default=None), False)
+    assert (found.pairs, found.records) == (len(bounds), sum(bound for bound in bounds if bound < k))
+    if nodes[0] == nodes[1]:
+        assert (found.remaining, found.holds) == (min(Counter(filter(None, looks[0])).values()), True)
+
+
+def test_a_quasi_identifier_of_one_release_alone_divides_its_classes() -> None:
+    """The other release does not have it, so it links nothing."""
+    new = pd.DataFrame(
+        {"age": ["0-9"] * 4, "zip": ["1*", "1*", "2*", "2*"], "colour": "red", "ill": list("aabb")}
+    )
+    old = new.drop(columns="zip")
+    found = shoal.intersect(new, old, policy_of(2), old_policy=policy_of(2, ("age", "colour")), engine=PLAIN)
+    assert (found.remaining, found.pairs) == (2, 2)
+    turned = shoal.intersect(old, new, policy_of(2, ("age", "colour")), old_policy=policy_of(2), engine=PLAIN)
+    assert (turned.remaining, turned.pairs) == (2, 2)
+
+
+def test_releases_of_nothing_in_common_are_refused() -> None:
+    one = pd.DataFrame({"age": ["1"], "ill": ["a"]})
+    with pytest.raises(PolicyError, match="no quasi-identifier of the policies in common"):
+        shoal.intersect(one, one.drop(columns="age"), policy_of(2), engine=PLAIN)
+    with pytest.raises(DataError, match=r"A release has no rows."):
+        shoal.intersect(one, one.iloc[:0], policy_of(2), engine=PLAIN)
+    other = one.assign(age="2")
+    found = shoal.intersect(one, other, policy_of(2), engine=PLAIN)
+    assert (found.remaining, found.pairs, found.holds) == (1, 2, False)  # each is missing from the other
+
+
+def test_an_input_that_is_not_the_releases_own_is_refused() -> None:
+    records = [("1", "111", "red", "a")] * 4
+    looks = released(records, dict.fromkeys(NAMES, 0), 2)
+    release = frame_of(records, looks)
+    recipe = Recipe(policy_of(2), dict.fromkeys(NAMES, 0), None, {})
+    table = pd.DataFrame(records * 2, columns=[*NAMES, "ill"], dtype="string")
+    with pytest.raises(DataError, match="A release has 4 records, and its recipe keeps 8 of the input"):
+        shoal.intersect(
+            release, release, policy_of(2), table=table, recipe=recipe, old_recipe=recipe, engine=PLAIN
+        )
+    with pytest.raises(UsageError, match="the recipes of both releases are needed"):
+        shoal.intersect(release, release, policy_of(2), table=table, engine=PLAIN)
+    chance = Recipe(policy_of(2), None, None, {})
+    with pytest.raises(UsageError, match="leaves to chance"):
+        shoal.intersect(
+            release, release, policy_of(2), table=table, recipe=chance, old_recipe=chance, engine=PLAIN
+        )
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The sample, and three releases of it: two alike in their recoding, one by other levels."""
+    folder = tmp_path_factory.mktemp("two")
+    data, policy = bundled(folder, force=False)
+    found = {"data": data, "policy": policy}
+    for name, node in (("new", {"age": 3}), ("again", {"age": 3}), ("old", {"age": 2})):
+        found[name] = folder / f"{name}.csv"
+        shoal.anonymize(data, policy, node=node, output=found[name])
+    return found
+
+
+def run(files: dict[str, Path], *options: object) -> Any:
+    arguments = ["verify", str(files["new"]), "--policy", str(files["policy"]), *map(str, options)]
+    return CliRunner(env={"COLUMNS": "160"}).invoke(app, arguments)
+
+
+def test_verify_alone_has_nothing_to_compare_with(files: dict[str, Path]) -> None:
+    told = run(files, "--json")
+    assert (told.exit_code, json.loads(told.stdout)["against"]) == (0, None)
+
+
+def test_the_same_recoding_keeps_its_k(files: dict[str, Path]) -> None:
+    alone = json.loads(run(files, "--json").stdout)
+    for more in ((), ("--input", files["data"])):
+        told = run(files, "--against", files["again"], *more, "--json")
+        against = json.loads(told.stdout)["against"]
+        assert told.exit_code == 0
+        assert (against["remaining"], against["warning"]) == (alone["smallest_class"], None)
+        assert against["exact"] == bool(more)
+
+
+def test_another_recoding_fails_closed_without_a_value(files: dict[str, Path]) -> None:
+    exact = run(files, "--against", files["old"], "--input", files["data"], "--json")
+    against = json.loads(exact.stdout)["against"]
+    assert exact.exit_code == 1
+    assert json.loads(exact.stdout)["verified"]
+    assert against["remaining"] < against["k"] == 5
+    told = f"is left with {against['remaining']} record"
+    assert told in against["warning"]
+    estimate = run(files, "--against", files["old"])
+    assert estimate.exit_code == 1
+    assert "may be left with as few as" in estimate.stdout
+    for text in ("female", "heart", "2024"):
+        assert text not in estimate.stdout + exact.stdout
+
+
+def test_which_release_is_older_does_not_matter(files: dict[str, Path]) -> None:
+    found = shoal.intersect(files["new"], files["old"], files["policy"], table=files["data"])
+    again = shoal.intersect(files["old"], files["new"], files["policy"], table=files["data"])
+    assert (found.remaining, found.pairs, found.records) == (again.remaining, again.pairs, again.records)
+
+
+def test_options_about_an_older_release_need_one(files: dict[str, Path]) -> None:
+    told = run(files, "--input", files["data"])
+    assert (told.exit_code, "Name it with --against." in told.stderr) == (2, True)
+
+
+@adult.needs_adult
+@pytest.mark.parametrize("algorithm", ["mondrian", {"auto": {"cells": True}}], ids=["mondrian", "cells"])
+def test_regions_and_cells_are_intersected_too(algorithm: Any, tmp_path: Path) -> None:
+    root = adult.folder()
+    assert root is not None
+    columns = ["sex", "age", "race", "education"]
+    looks, paths = [], []
+    for k, search, limit in ((5, algorithm, 0 if algorithm == "mondrian" else "1%"), (7, "mondrian", 0)):
+        models = [{"k-anonymity": {"k": k}}]
+        policy = adult.policy(tuple(columns), algorithm=search, suppression_limit=limit) | {"models": models}
+        paths.append(tmp_path / f"{k}.csv")
+        shoal.anonymize(root / "adult.csv", policy, output=paths[-1], mapping=True)
+        mapping = pd.read_csv(f"{paths[-1]}.private/mapping/combinations.csv", dtype=str).fillna("")
+        shown = mapping[[f"{name} (released)" for name in columns]].agg("|".join, axis=1)
+        looks.append(
+            mapping.assign(look=shown.where(mapping["fate"] == "kept", "suppressed")).set_index(columns)
+        )
+    both = looks[0][["look", "records"]].join(looks[1]["look"].rename("old")).astype({"records": int})
+    sizes = both.groupby(["look", "old"])["records"].sum()
+    exact = shoal.intersect(*paths, policy, table=root / "adult.csv")
+    assert exact.exact
+    assert (exact.remaining, exact.pairs) == (sizes.min(), len(sizes))
+    estimate = shoal.intersect(*paths, policy)
+    assert estimate.remaining is not None
+    assert not estimate.exact
+    itself = shoal.intersect(paths[0], paths[0], policy)
+    assert itself.remaining == shoal.verify(paths[0], policy).smallest_class

@@ -1,0 +1,647 @@
+"""Utility: what an analyst loses, as plain Python measures it, and told without letting values out."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections import Counter
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+import yaml
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+import shoal
+from shoal import association, classifier
+from shoal.association import cramers_v, crossed, entropy, spearman, total_variation
+from shoal.classifier import NEEDED
+from shoal.cli import app
+from shoal.core import far
+from shoal.core.counts import Domain
+from shoal.engines import relations
+from shoal.engines.duckdb import DuckDb
+from shoal.errors import DataError, PolicyError, UnknownName, UsageError
+from shoal.policy import Policy
+from shoal.utility_bars import bars_of
+from shoal.utility_labels import placed
+
+QUASI = "quasi-identifier"
+MARK = "zzq"  # begins every value of a column that is generalized
+LANDS = {"south": [f"{MARK}-it", f"{MARK}-es"], "north": [f"{MARK}-se", f"{MARK}-no"]}
+UP = {land: group for group, lands in LANDS.items() for land in lands}
+
+
+def people(number: int = 400, seed: int = 5) -> pd.DataFrame:
+    chance = np.random.default_rng(seed)
+    lands = chance.choice(list(UP), number, p=[0.4, 0.3, 0.2, 0.1])
+    south = pd.Series(lands).map(UP) == "south"
+    return pd.DataFrame(
+        {
+            "name": [f"person {i}" for i in range(number)],
+            "age": chance.integers(20, 60, number),
+            "land": lands,
+            "sex": chance.choice(["f", "m"], number),
+            "ill": np.where(chance.random(number) < np.where(south, 0.9, 0.2), "flu", "gout"),
+            "stay": chance.integers(1, 9, number),
+        }
+    )
+
+
+def policy(**changes: Any) -> dict[str, Any]:
+    return {
+        "columns": {
+            "name": {"role": "identifier"},
+            "age": {"role": QUASI, "hierarchy": {"intervals": [5, 10, 40]}},
+            "land": {"role": QUASI, "hierarchy": {"tree": LANDS}},
+            "sex": {"role": QUASI, "hierarchy": "flat"},
+            "ill": {"role": "sensitive"},
+            "stay": {"role": "other"},
+        },
+        "models": [{"k-anonymity": {"k": 4}}],
+        "suppression_limit": "15%",
+    } | changes
+
+
+CALM = settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+NODE = {"age": 2, "land": 1, "sex": 0}
+
+
+def column(found: shoal.Utility, name: str) -> Any:
+    return next(one for one in found.columns if one.column == name)
+
+
+# Formulas
+
+
+def naive_v(pairs: list[tuple[int, int]]) -> float:
+    """Cramer's V with Bergsma's correction, by expected counts and over all cells."""
+    n = len(pairs)
+    rows, columns, cells = Counter(a for a, _ in pairs), Counter(b for _, b in pairs), Counter(pairs)
+    chi = 0.0
+    for a in rows:
+        for b in columns:
+            expected = rows[a] * columns[b] / n
+            chi += (cells[a, b] - expected) ** 2 / expected
+    r, c = len(rows), len(columns)
+    phi = max(0.0, chi / n - (r - 1) * (c - 1) / (n - 1))
+    most = min(r - (r - 1) ** 2 / (n - 1), c - (c - 1) ** 2 / (n - 1)) - 1
+    return min(1.0, math.sqrt(phi / most)) if most > 1e-12 else 0.0
+
+
+def arrays(pairs: list[tuple[int, int]]) -> tuple[Any, Any, Any]:
+    """Count pairs; some twice over, as combinations of more columns come."""
+    counted = Counter((a, b, place % 2) for place, (a, b) in enumerate(pairs))
+    return tuple(
+        np.array(part, np.int64)
+        for part in ([a for a, _, _ in counted], [b for _, b, _ in counted], list(counted.values()))
+    )  # type: ignore[return-value]
+
+
+PAIRS = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 4)), min_size=2, max_size=60)
+
+
+@given(PAIRS)
+@CALM
+def test_cramers_v_is_what_expected_counts_say(pairs: list[tuple[int, int]]) -> None:
+    found = cramers_v(*arrays(pairs))
+    assert found == pytest.approx(naive_v(pairs), abs=1e-6)
+    assert found == cramers_v(*arrays([(b, a) for a, b in pairs]))
+    assert 0 <= found <= 1
+
+
+@given(st.lists(st.integers(0, 4), min_size=4, max_size=40).filter(lambda own: 1 < len(set(own)) < len(own)))
+@CALM
+def test_a_column_tells_all_of_itself_and_of_what_it_is_renamed_to(codes: list[int]) -> None:
+    assert cramers_v(*arrays([(code, 9 - code) for code in codes])) == 1
+
+
+@given(
+    st.lists(st.integers(1, 5), min_size=1, max_size=5), st.lists(st.integers(1, 5), min_size=1, max_size=5)
+)
+@CALM
+def test_independent_columns_tell_nothing_of_each_other(rows: list[int], columns: list[int]) -> None:
+    pairs = [
+        (a, b) for a, many in enumerate(rows) for b, more in enumerate(columns) for _ in range(many * more)
+    ]
+    assert cramers_v(*arrays(pairs)) == 0
+
+
+def test_a_column_of_names_tells_nothing() -> None:
+    assert cramers_v(np.arange(50), np.arange(50) % 2, np.ones(50, np.int64)) == 0
+    assert cramers_v(np.zeros(1, np.int64), np.zeros(1, np.int64), np.ones(1, np.int64)) == 0
+
+
+@given(PAIRS)
+@CALM
+def test_pairs_are_added_up_alike_one_by_one_and_sorted(pairs: list[tuple[int, int]]) -> None:
+    expected = Counter(pairs)
+    for most in (1 << 22, 0):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(association, "_MOST_CELLS", most)
+            a, b, records = crossed(*arrays(pairs))
+        assert dict(zip(zip(a.tolist(), b.tolist(), strict=True), records.tolist(), strict=True)) == expected
+
+
+@given(st.lists(st.integers(0, 6), min_size=1), st.lists(st.integers(0, 6), min_size=1))
+@CALM
+def test_entropy_and_distance_are_what_their_sums_say(one: list[int], other: list[int]) -> None:
+    shares = [many / len(one) for many in Counter(one).values()]
+    held = np.bincount(one, minlength=7), np.bincount(other, minlength=7)
+    assert entropy(held[0]) == pytest.approx(sum(-p * math.log2(p) for p in shares))
+    apart = sum(abs(one.count(value) / len(one) - other.count(value) / len(other)) for value in range(7)) / 2
+    assert total_variation(*held) == pytest.approx(apart)
+
+
+@given(PAIRS)
+@CALM
+def test_spearman_is_the_correlation_of_ranks(pairs: list[tuple[int, int]]) -> None:
+    x, y = [7.0, 3.0, 5.0, 5.0, 1.0, 9.0], [2.0, 8.0, 8.0, 1.0, 0.0]  # some positions are alike
+    first, second = pd.Series([x[a] for a, _ in pairs]).rank(), pd.Series([y[b] for _, b in pairs]).rank()
+    found = spearman(*arrays(pairs), np.array(x), np.array(y))
+    if first.nunique() == 1 or second.nunique() == 1:
+        assert found is None
+    else:
+        assert found == pytest.approx(float(np.corrcoef(first, second)[0, 1]), abs=1e-9)
+
+
+# Columns
+
+
+def test_a_release_that_is_its_input_loses_nothing() -> None:
+    table = people()
+    found = shoal.utility(table, table.drop(columns="name").sample(frac=1, random_state=1), policy())
+    assert (found.records_before, found.records_after) == (400, 400)
+    assert [one.column for one in found.columns] == ["age", "land", "sex", "ill", "stay"]
+    for one in found.columns:
+        assert (one.kept_information, one.suppressed_shift) == (1, 0)
+        assert one.values == one.labels == table[one.column].nunique()
+        assert one.entropy_after == pytest.approx(one.entropy_before)
+        assert one.mean_after == one.mean_before
+        assert one.deviation_after == one.deviation_before
+        assert all(label.before == label.after for label in one.records)
+        assert one.rest_before == one.rest_after == 0
+    assert all(one.change == 0 for one in found.associations)
+    assert found.contingency
+    assert found.contingency.before == found.contingency.after
+
+
+def test_columns_are_what_plain_counts_say() -> None:
+    table = people()
+    wish = policy(models=[{"k-anonymity": {"k": 15}}], suppression_limit="60%")
+    release = shoal.anonymize(table, wish, node=NODE)
+    assert release.suppressed
+    found = shoal.utility(table, release.table, wish)
+    after = release.table
+    before = table.assign(
+        age=table["age"].map(lambda a: f"{a // 10 * 10}-{a // 10 * 10 + 9}"), land=table["land"].map(UP)
+    )
+    for one in found.columns:
+        held = Counter(before[one.column].astype(str)), Counter(after[one.column].astype(str))
+        told = {label.label: (label.before, label.after) for label in one.records}
+        assert told == {label: (held[0][label], held[1][label]) for label in held[1]}
+        assert one.values == table[one.column].nunique()
+        assert one.labels == len(held[1])
+        shift = (
+            sum(abs(held[0][label] / 400 - held[1][label] / len(after)) for label in held[0] | held[1]) / 2
+        )
+        assert one.suppressed_shift == pytest.approx(shift)
+        bits = [sum(-n / own.total() * math.log2(n / own.total()) for n in own.values()) for own in held]
+        whole = Counter(table[one.column])
+        input_bits = sum(-n / 400 * math.log2(n / 400) for n in whole.values())
+        assert one.entropy_before == pytest.approx(input_bits)
+        assert one.entropy_after == pytest.approx(bits[1])
+        assert one.kept_information == pytest.approx(bits[0] / input_bits)
+    ages = after["age"].map(lambda band: sum(map(int, band.split("-"))) / 2)
+    age = column(found, "age")
+    assert (age.mean_before, age.deviation_before) == pytest.approx(
+        (table["age"].mean(), table["age"].std(ddof=0))
+    )
+    assert (age.mean_after, age.deviation_after) == pytest.approx((ages.mean(), ages.std(ddof=0)))
+    assert column(found, "land").mean_before is None
+    for one in found.associations:
+        for table_, side in ((table, one.before), (after, one.after)):
+            codes = [pd.factorize(table_[name])[0].tolist() for name in one.columns]
+            assert side == pytest.approx(naive_v(list(zip(*codes, strict=True))), abs=1e-9)
+
+
+def test_suppression_shifts_a_distribution() -> None:
+    table = pd.DataFrame({"sex": ["f"] * 6 + ["m"] * 4})
+    wish = {"columns": {"sex": {"role": QUASI, "hierarchy": "flat"}}, "models": [{"k-anonymity": {"k": 5}}]}
+    (one,) = shoal.utility(table, table.iloc[:8], wish).columns
+    assert one.suppressed_shift == pytest.approx(abs(0.6 - 0.75))
+    assert one.kept_information == 1
+    (gone,) = shoal.utility(table, table.iloc[:6], wish).columns
+    assert gone.suppressed_shift == pytest.approx(0.4)
+    assert (gone.rest_before, gone.rest_after, gone.labels) == (4, 0, 1)
+    assert bars_of(gone) == [("f", 6, 6), ("(not released)", 4, 0)]
+
+
+FAMILIES: dict[str, dict[str, Any]] = {
+    "node": {},
+    "mask": {"suppressed": "mask", "suppression_limit": "30%"},
+    "cells": {"algorithm": {"contour": {"cells": True}}, "metric": "coverage"},
+    "bounds": {
+        "columns": policy()["columns"]
+        | {"age": {"role": QUASI, "hierarchy": {"intervals": [5, 10, 40]}, "release_as": "bounds"}}
+    },
+    "cut": {"algorithm": "greedy-cuts", "metric": "discernibility"},
+}
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_labels_of_every_uniform_recoding_are_found_in_the_input(family: str) -> None:
+    table = people()
+    table.loc[:2, "land"] = None
+    release = shoal.anonymize(table, policy(**FAMILIES[family]))
+    found = shoal.utility(table, release.table, policy(**FAMILIES[family]))
+    age = column(found, "age")
+    assert age.kept_information is not None
+    assert all(label.before >= label.after > 0 for label in age.records)
+    assert sum(label.before for label in age.records) + age.rest_before == 400
+    blanks = release.table["age"].isna().sum() if family != "bounds" else 0
+    assert sum(label.after for label in age.records) == len(release.table) - blanks
+    assert None not in {label.label for label in age.records}
+
+
+def test_classes_with_labels_of_their_own_leave_before_untold() -> None:
+    table = people()
+    wish = policy(algorithm="mondrian", metric="coverage")
+    found = shoal.utility(table, shoal.anonymize(table, wish).table, wish)
+    age = column(found, "age")
+    assert (age.kept_information, age.suppressed_shift, age.rest_before) == (None, None, None)
+    assert {label.before for label in age.records} == {None}
+    assert sum(label.after for label in age.records) + age.rest_after == found.records_after
+    assert column(found, "ill").kept_information == 1
+
+
+def test_missing_values_are_a_label_and_blanks_are_none() -> None:
+    table = pd.DataFrame({"sex": ["f", "m", None] * 4})
+    wish = {"columns": {"sex": {"role": QUASI, "hierarchy": "flat"}}, "models": [{"k-anonymity": {"k": 2}}]}
+    (kept,) = shoal.utility(table, table, wish).columns
+    assert [(one.label, one.before, one.after) for one in kept.records] == [
+        ("f", 4, 4),
+        ("m", 4, 4),
+        (None, 4, 4),
+    ]
+    full = table.dropna()
+    (blanked,) = shoal.utility(full, pd.DataFrame({"sex": ["f", "f", None]}), wish).columns
+    assert [(one.label, one.before, one.after) for one in blanked.records] == [("f", 4, 2)]
+    assert blanked.rest_before == 4
+
+
+def test_numbers_that_are_written_otherwise_are_the_same() -> None:
+    assert placed(["45", "7"], np.array([2, 1]), ["45.0"], np.array([2]), None).tolist() == [0, -1]  # type: ignore[union-attr]
+    assert placed(["a", "b"], np.array([2, 1]), ["b"], np.array([2]), None) is None  # more than there were
+    bands = placed(
+        ["1", "5", "9", None], np.ones(4, np.int64), ["1-4", "5-9", None], np.ones(3, np.int64), None
+    )
+    assert bands is not None
+    assert bands.tolist() == [0, 1, 1, 2]
+
+
+def test_a_value_with_two_labels_above_it_is_not_placed() -> None:
+    rule = Policy.load(policy()).builder("land").bind(Domain("land", list(UP), tuple(UP)))
+    one, *_ = UP
+    after = np.array([2, 4])
+    assert placed(list(UP), np.full(4, 5), [one, "south"], after, rule) is None
+    alone = placed(list(UP), np.full(4, 5), ["north", "south"], after, rule)
+    assert alone is not None
+    assert alone.tolist() == [1, 1, 0, 0]
+
+
+@pytest.mark.parametrize(
+    "values", [[3], [*range(61)], [n for n in range(30) for _ in range(1 + 400 // (n + 1))]]
+)
+def test_bars_hold_every_record_once(values: list[int]) -> None:
+    texts = pd.Series([str(value) for value in values])
+    table = pd.DataFrame({"x": texts, "y": [f"word {text}" for text in texts]})
+    columns = {name: {"role": "other"} for name in table}
+    wish = {
+        "columns": columns | {"q": {"role": QUASI, "hierarchy": "flat"}},
+        "models": [{"k-anonymity": {"k": 1}}],
+    }
+    found = shoal.utility(table, table.iloc[::2], wish)
+    for one in found.columns:
+        bars = bars_of(one)
+        assert len(bars) <= 13
+        assert bars or (one.column == "y" and len(values) == 61)  # words alike rare say nothing
+        if bars:
+            assert sum(bar[1] or 0 for bar in bars) == len(table)
+            assert sum(bar[2] for bar in bars) == found.records_after
+
+
+# Pairs
+
+
+def test_the_table_of_a_pair_is_what_plain_counts_say() -> None:
+    table = people()
+    release = shoal.anonymize(table, policy(), node=NODE)
+    found = shoal.utility(table, release.table, policy(), pair=("ill", "land")).contingency
+    assert found
+    assert (found.columns, found.rows, found.across) == (("ill", "land"), ("flu", "gout"), ("north", "south"))
+    before = pd.crosstab(table["ill"], table["land"].map(UP)).to_numpy().tolist()
+    after = pd.crosstab(release.table["ill"], release.table["land"]).to_numpy().tolist()
+    for cells, expected in ((found.before, before), (found.after, after)):
+        assert cells is not None
+        assert [list(row[:-1]) for row in cells[:-1]] == expected
+        assert not any(cells[-1])
+        assert not any(row[-1] for row in cells)
+
+
+def test_the_pair_that_tells_most_is_taken_and_many_labels_are_put_together() -> None:
+    table = people()
+    release = shoal.anonymize(table, policy(), node=NODE)
+    found = shoal.utility(table, release.table, policy())
+    assert found.contingency
+    strongest = max(found.associations, key=lambda one: one.before)
+    assert set(found.contingency.columns) == set(strongest.columns) == {"land", "ill"}
+    wide = shoal.utility(table, table, policy(), pair=("age", "sex")).contingency
+    assert wide
+    assert len(wide.rows) == 24
+    assert wide.before
+    assert sum(map(sum, wide.before)) == 400
+    assert sum(wide.before[-1]) > 0
+
+
+def test_the_order_of_rows_changes_nothing() -> None:
+    table = people()
+    release = shoal.anonymize(table, policy(), node=NODE).table
+    shuffled = table.sample(frac=1, random_state=3), release.sample(frac=1, random_state=4)
+    assert shoal.utility(*shuffled, policy()) == shoal.utility(table, release, policy())
+
+
+def test_what_stays_in_an_engine_is_compared_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = people()
+    wish = policy(**FAMILIES["bounds"])
+    release = shoal.anonymize(table, wish, node=NODE).table
+    expected = shoal.utility(table, release, wish)
+    assert expected.associated == ("age", "land", "sex", "ill", "stay")
+    for module in (relations, far):
+        monkeypatch.setattr(module, "fits", lambda combinations, words, limit: combinations <= 250)
+    engine = DuckDb()
+    assert not engine.count(engine.open(table), list(table))[0].held
+    assert shoal.utility(table, release, wish) == expected
+
+
+# What cannot be compared
+
+
+def test_what_is_wrong_is_said_without_values() -> None:
+    table = people()
+    release = table.drop(columns="name")
+    with pytest.raises(UnknownName, match=r"Unknown column of the pair 'lamd'\. Did you mean 'land'"):
+        shoal.utility(table, release, policy(), pair=("age", "lamd"))
+    with pytest.raises(UsageError, match="A pair is two different columns"):
+        shoal.utility(table, release, policy(), pair=("age", "age"))
+    with pytest.raises(UsageError, match="A pair is two different columns"):
+        shoal.utility(table, release, policy(), pair=("age",))
+    with pytest.raises(UsageError, match="The target 'age' is a quasi-identifier"):
+        shoal.utility(table, release, policy(), target="age")
+    with pytest.raises(UnknownName, match="Unknown target 'name'"):
+        shoal.utility(table, release, policy(), target="name")
+    with pytest.raises(PolicyError, match="no column of the policy in common"):
+        shoal.utility(table, pd.DataFrame({"other": [1]}), policy())
+    with pytest.raises(DataError, match="The release has no rows"):
+        shoal.utility(table, release.iloc[:0], policy())
+
+
+def test_a_column_of_lists_is_left_out() -> None:
+    table = pa.table({"sex": ["f", "m"] * 5, "visits": [[1, 2]] * 10})
+    columns = {"sex": {"role": QUASI, "hierarchy": "flat"}, "visits": {"role": "other"}}
+    found = shoal.utility(table, table, {"columns": columns, "models": [{"k-anonymity": {"k": 2}}]})
+    assert [one.column for one in found.columns] == ["sex"]
+    assert found.notes == (
+        "Only quasi-identifiers are compared: some other column does not hold single values.",
+    )
+
+
+def test_the_first_thirty_columns_are_compared_and_fifteen_associated() -> None:
+    table = pd.DataFrame({f"c{n}": [str(i % 2) for i in range(8)] for n in range(34)})
+    columns = {name: {"role": "other"} for name in table} | {"q": {"role": QUASI, "hierarchy": "flat"}}
+    wish = {"columns": columns, "models": [{"k-anonymity": {"k": 2}}]}
+    found = shoal.utility(table, table, wish, pair=("c0", "c33"))
+    assert [one.column for one in found.columns] == [*(f"c{n}" for n in range(30)), "c33"]
+    assert found.notes == ("3 of 34 columns are not compared.",)
+    assert len(found.associated) == 15
+    assert len(found.associations) == 105
+    assert {one.before for one in found.associations} == {1}
+
+
+# The classifier
+
+
+def test_a_tree_finds_what_is_there_to_find_and_says_it_again() -> None:
+    pytest.importorskip("sklearn")
+    table = people(2000)
+    table["ill"] = table["land"].map(UP)
+    wish = policy(label="ill")
+    release = shoal.anonymize(table, wish, node=NODE).table
+    found = shoal.utility(table, release, wish).prediction
+    assert found
+    assert (found.target, found.features) == ("ill", ("age", "land", "sex"))
+    assert found.before.accuracy == found.after.accuracy == 1
+    assert found.before.majority == pytest.approx((table["ill"] == "south").mean())
+    gone = shoal.anonymize(table, wish, node=NODE | {"land": 2}).table
+    worse = shoal.utility(table, gone, wish, target="ill").prediction
+    assert worse
+    assert worse.before == found.before
+    assert abs(worse.after.accuracy - worse.after.majority) < 0.05
+    again = shoal.utility(table.sample(frac=1, random_state=8), gone.sample(frac=1, random_state=9), wish)
+    assert again.prediction == worse
+
+
+def test_a_tree_tells_several_values_apart() -> None:
+    pytest.importorskip("sklearn")
+    table = people(2000)
+    table["ill"] = "ill " + table["land"]
+    found = shoal.utility(table, table, policy(), target="ill").prediction
+    assert found
+    assert (found.before.classes, found.before.accuracy) == (4, 1)
+
+
+def test_many_records_are_drawn_from(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("sklearn")
+    monkeypatch.setattr(classifier, "MOST_RECORDS", 300)
+    table = people(2000)
+    found = shoal.utility(table, table, policy(), target="ill").prediction
+    assert found
+    assert found.before.records == 300
+    assert found.before == found.after
+    assert abs(found.before.majority - (table["ill"].value_counts().max() / 2000)) < 0.1
+
+
+@given(st.lists(st.integers(0, 3), min_size=5, max_size=80))
+@CALM
+def test_every_part_has_its_share_of_every_answer(answers: list[int]) -> None:
+    folds = classifier.stratified(np.array(answers))
+    sizes = np.bincount(folds, minlength=classifier.FOLDS)
+    assert sizes.max() - sizes.min() <= 1
+    for answer in set(answers):
+        held = np.bincount(folds[np.array(answers) == answer], minlength=classifier.FOLDS)
+        assert held.max() - held.min() <= 1
+
+
+def test_without_scikit_learn_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(import_module("shoal.utility"), "available", lambda: False)
+    monkeypatch.setattr(classifier, "available", lambda: False)
+    table = people()
+    with pytest.raises(UsageError, match=re.escape("pip install 'shoal[ml]'")):
+        shoal.utility(table, table, policy(), target="ill")
+    found = shoal.utility(table, table, policy(label="ill"))
+    assert found.prediction is None
+    assert found.notes == (NEEDED,)
+
+
+def test_a_target_that_cannot_be_predicted_is_refused_or_noted() -> None:
+    pytest.importorskip("sklearn")
+    table = people().assign(ill="flu")
+    with pytest.raises(DataError, match="'ill' has one value: there is nothing to predict"):
+        shoal.utility(table, table, policy(), target="ill")
+    assert "one value" in shoal.utility(table, table, policy(label="ill")).notes[0]
+    table = people().assign(ill=[f"ill {n % 150}" for n in range(400)])
+    with pytest.raises(DataError, match="'ill' has 150 values, which are too many"):
+        shoal.utility(table, table, policy(), target="ill")
+
+
+# The command
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Path:
+    people().to_csv(tmp_path / "data.csv", index=False)
+    (tmp_path / "policy.yaml").write_text(yaml.safe_dump(policy(), sort_keys=False))
+    shoal.anonymize(tmp_path / "data.csv", policy(), node=NODE, output=tmp_path / "release.csv")
+    return tmp_path
+
+
+def call(desk: Path, *more: object) -> Any:
+    given_ = [
+        "utility",
+        desk / "data.csv",
+        "--release",
+        desk / "release.csv",
+        "--policy",
+        desk / "policy.yaml",
+    ]
+    done = CliRunner(env={"COLUMNS": "120"}).invoke(app, [str(one) for one in (*given_, *more)])
+    assert done.exception is None or isinstance(done.exception, SystemExit), repr(done.exception)
+    return done
+
+
+def test_the_command_prints_what_the_function_returns(desk: Path) -> None:
+    done = call(desk, "--json", "--pair", "ill, sex")
+    found = shoal.utility(desk / "data.csv", desk / "release.csv", desk / "policy.yaml", pair=("ill", "sex"))
+    assert json.loads(done.stdout) == json.loads(json.dumps(found.to_dict()))
+    assert {"change", "before", "after"} <= set(json.loads(done.stdout)["associations"][0])
+    assert MARK not in done.stdout
+
+
+def test_the_command_shows_columns_pairs_and_draws(desk: Path) -> None:
+    done = call(desk, "--plots", desk / "plots")
+    assert done.exit_code == 0
+    assert "What is left of each column" in done.stdout
+    assert "land and ill" in done.stdout
+    assert "400 before" in done.stdout
+    names = {"associations", "distributions", "pair"}
+    assert {path.name for path in (desk / "plots").iterdir()} == {
+        f"{n}.{e}" for n in names for e in ("png", "svg")
+    }
+
+
+def test_the_command_refuses_what_is_not_there(desk: Path) -> None:
+    done = call(desk, "--pair", "age", "--json")
+    assert done.exit_code == 2
+    assert json.loads(done.stdout)["error"] == "UsageError"
+    assert call(desk, "--target", "land").exit_code == 2
+
+
+# The report
+
+
+@pytest.mark.parametrize("family", ["node", "bounds", "cut", "mondrian"])
+def test_the_report_tells_it_and_lets_no_value_out(family: str, tmp_path: Path) -> None:
+    changes = FAMILIES.get(family, {"algorithm": "mondrian", "metric": "coverage"})
+    output = tmp_path / "release.csv"
+    release = shoal.anonymize(people(), policy(label="ill", **changes), output=output, report=True)
+    assert release.report
+    html = release.report.read_text(encoding="utf-8")
+    assert release.utility
+    assert "<h2>What the analyst loses</h2>" in html
+    assert "<caption>Cramer's V after</caption>" in html.replace("&#x27;", "'")
+    assert ("right in <strong>" in html) is (release.utility.prediction is not None)
+    out = output.read_text()
+    assert not {word for word in re.findall(rf"{MARK}-[a-z]+", html) if word not in out}
+    shown = {int(words) for words in re.findall(r"<bdi>(\d\d)</bdi>", html)}
+    assert shown <= {int(words) for words in re.findall(r"\b\d\d\b", out)}
+    assert re.sub(r"Written .*? UTC", "", shoal.report(release)) == re.sub(r"Written .*? UTC", "", html)
+
+
+def test_numbers_in_heat_maps_are_readable_in_light_and_dark() -> None:
+    style = (Path(shoal.__file__).parent / "data" / "report.css").read_text(encoding="utf-8")
+    blocks = re.findall(r":root\s*\{([^}]*)\}", style)
+    shades = [int(part) / 100 for part in re.findall(r"\.heat \.s\d+ .*?var\(--heat\) (\d+)%", style)]
+    assert shades == sorted(shades)
+    assert len(shades) == 10
+    for block in blocks:
+        colours = {name: np.array([int(rgb[at : at + 2], 16) for at in (0, 2, 4)]) / 255
+                   for name, rgb in re.findall(r"--(\w+): #([0-9a-f]{6});", block)}  # fmt: skip
+        for heat in ("before", "after"):
+            for share in shades:
+                paper = luminance(share * colours[heat] + (1 - share) * colours["paper"])
+                low, high = sorted((paper, luminance(colours["ink"])))
+                assert (high + 0.05) / (low + 0.05) >= 4.5
+
+
+def luminance(colour: Any) -> float:
+    linear = np.where(colour <= 0.04045, colour / 12.92, ((colour + 0.055) / 1.055) ** 2.4)
+    return float(linear @ [0.2126, 0.7152, 0.0722])
+
+
+def test_a_report_of_a_release_in_memory_takes_a_utility() -> None:
+    table = people()
+    release = shoal.anonymize(table, policy(), node=NODE)
+    assert release.utility is None
+    assert "What the analyst loses" not in shoal.report(release)
+    html = shoal.report(release, shoal.utility(table, release.table, policy()))
+    assert "What the analyst loses" in html
+    assert MARK not in html.partition("What the analyst loses")[2]
+
+
+def test_a_run_without_a_report_measures_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def never(*_: object, **__: object) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr(import_module("shoal.anonymize"), "compared", never)
+    release = shoal.anonymize(people(), policy(), output=tmp_path / "release.csv")
+    assert (release.utility, release.report) == (None, None)
+
+
+def test_a_report_says_that_the_classifier_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(classifier, "available", lambda: False)
+    release = shoal.anonymize(people(), policy(label="ill"), output=tmp_path / "release.csv", report=True)
+    assert release.report
+    assert NEEDED.partition(":")[0] in release.report.read_text(encoding="utf-8")
+
+
+def test_a_release_does_not_fail_because_of_its_report(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def never(*_: object, **__: object) -> None:
+        message = "classes do not fit"
+        raise DataError(message)
+
+    monkeypatch.setattr(import_module("shoal.utility"), "associations_of", never)
+    release = shoal.anonymize(people(), policy(), output=tmp_path / "release.csv", report=True)
+    assert release.report
+    assert release.utility is None
+    assert "What was lost" in release.report.read_text(encoding="utf-8")
