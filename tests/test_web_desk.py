@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,11 +15,13 @@ import pytest
 import shoal
 from shoal.errors import HierarchyError, PolicyError, ShoalError, UnknownName, UsageError
 from shoal.init import guess
+from shoal.inspection import inspect
 from shoal.offer import adopted
 from shoal.policy import Policy
 from shoal.sample import bundled
 from shoal.web import views
 from shoal.web.desk import Desk
+from shoal.web.desks import Desks
 from shoal.web.downloads import safe_lines
 from shoal.web.jobs import Jobs
 from shoal.web.refusals import NotReady, Refused, field_of
@@ -124,6 +127,17 @@ def test_a_lattice_too_large_to_draw_is_binned_and_loses_no_node(shared: Desk) -
     least = {row.height: row.least for row in views.by_height(profile, 5)}
     for height, own in least.items():
         assert min(point.suppressed for point in view.points if point.height == height) == own
+
+
+def test_a_node_to_keep_is_among_the_points_of_a_large_lattice(shared: Desk) -> None:
+    profile = shared.tabulated
+    for place in (0, 7, profile.lattice.size // 2, profile.lattice.size - 1):
+        node = profile.lattice.node(profile.levels[place].tolist())
+        view = views.lattice_view(profile, 5, most=100, keep=[place])
+        assert 50 <= len(view.points) <= 100
+        assert node in [point.node for point in view.points]
+        assert sum(point.nodes for point in view.points) == profile.lattice.size
+        assert all(point.height == sum(point.node) for point in view.points)
 
 
 def test_losses_of_columns_add_up_to_the_loss(shared: Desk) -> None:
@@ -242,6 +256,15 @@ def test_a_preview_shows_values_climbing(desk: Desk) -> None:
     tree = found.tree(most=1)
     assert tree["name"] == "*"
     assert [child["name"] for child in tree["children"]] == ["20-23", "1 more"]
+
+
+def test_a_preview_shows_numbers_from_the_smallest_up(tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text("n\n" + "\n".join(map(str, (10, 9, -3, 100, 9, 2))) + "\n\n")
+    found = inspect(tmp_path / "x.csv").preview("n", {"intervals": [5, 50]})
+    assert [row[0] for row in found.examples if row[0] != "missing"] == ["-3", "2", "9", "10", "100"]
+    tree = found.tree()
+    assert [child["name"] for child in tree["children"]][:3] == ["-50--1", "0-49", "100-149"]
+    assert [child["name"] for child in tree["children"][1]["children"]] == ["0-4", "5-9", "10-14"]
 
 
 def test_a_hierarchy_file_is_read_once_and_never_from_the_disk(desk: Desk, tmp_path: Path) -> None:
@@ -429,6 +452,78 @@ def jobs() -> Iterator[Jobs]:
     found = Jobs(at_once=2)
     yield found
     found.close()
+
+
+def test_work_that_gives_no_word_is_let_go_and_keeps_nothing(jobs: Jobs) -> None:
+    going, go = threading.Event(), threading.Event()
+    kept: list[int] = []
+
+    def silent(tell: Any) -> int:
+        going.set()
+        go.wait(10)
+        tell("keep", 0, None)
+        kept.append(1)
+        return 1
+
+    job = jobs.start("desk", "x", silent)
+    assert going.wait(5)
+    start = time.monotonic()
+    job.cancel()
+    assert job.wait(5)
+    assert time.monotonic() - start < 2
+    assert job.status == "cancelled"
+    assert not job.wait_for_thread(0)
+    go.set()
+    assert job.wait_for_thread(5)
+    assert (job.status, job.result, kept) == ("cancelled", None, [])
+
+
+def test_a_table_that_was_cancelled_at_its_last_column_is_not_taken(desk: Desk, jobs: Jobs) -> None:
+    path, columns = desk.table, []
+
+    def work(tell: Any) -> None:
+        def last(phase: str, done: int, total: int | None) -> None:
+            columns.append(done)
+            if done == 3:
+                job.cancel()
+                return
+            tell(phase, done, total)
+
+        desk.open(path, "again.csv", last)  # type: ignore[arg-type]
+
+    job = jobs.start("desk", "open", work)
+    assert job.wait_for_thread(20)
+    assert columns == [0, 1, 2, 3, 4]
+    assert (job.status, desk.name) == ("cancelled", "small.csv")
+
+
+def test_an_unreadable_upload_goes_alone_and_is_named_as_its_custodian_knows_it(tmp_path: Path) -> None:
+    desks = Desks()
+    name = desks.open()
+    try:
+        paths = []
+        for content in (b"", b"a\n1\n"):
+            with desks.receive(name, "mine.csv") as coming:
+                coming.write(content)
+            paths.append(coming.path)
+        with pytest.raises(ShoalError, match=r"'mine\.csv' is empty") as error:
+            desks.place(name, paths[0], "mine.csv")
+        assert str(desks.private) not in str(error.value)
+        assert [path.exists() for path in paths] == [False, True]
+        desks.place(name, paths[1], "mine.csv")
+        with desks.receive(name, "next.csv") as coming:
+            coming.write(b"b\n2\n")
+        desks.place(name, coming.path, "next.csv")
+        assert (paths[1].exists(), coming.path.exists()) == (False, True)
+    finally:
+        desks.close()
+
+
+def test_what_is_opened_has_been_tried(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    desk.open_sample()
+    monkeypatch.setattr(desk, "preview", lambda *_, **__: pytest.fail("tried again"))
+    assert all(row.problem is None for row in desk.columns())
+    assert all(step.usable for step in desk.steps())
 
 
 def test_a_job_tells_its_progress_and_its_end(jobs: Jobs) -> None:

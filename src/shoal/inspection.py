@@ -7,6 +7,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from shoal.choose import AUTO, engine_for
 from shoal.core.builders import parse
 from shoal.core.contracts import Engine
@@ -29,6 +31,7 @@ class Preview:
     groups: tuple[int, ...]  # how many at each level
     examples: tuple[tuple[str, ...], ...]  # of each value shown, its labels from level 0 to the top
     hierarchy: Hierarchy = field(repr=False, compare=False)
+    order: Sequence[int] = field(default=(), repr=False, compare=False)  # of the values; () is their codes'
 
     @property
     def height(self) -> int:
@@ -39,10 +42,13 @@ class Preview:
         """Draw the hierarchy as a tree from the top: at most so many branches each, then how many more."""
         bound = self.hierarchy
         below: list[list[list[int]]] = [[[] for _ in labels] for labels in bound.labels]
+        order: Sequence[int] = self.order or range(len(bound.labels[0]))
         for level, step in enumerate(bound.steps, 1):
-            for under, group in enumerate(step.tolist()):
-                if group >= 0:
-                    below[level][group].append(under)
+            groups = step.tolist()
+            for under in order:
+                if groups[under] >= 0:
+                    below[level][groups[under]].append(under)
+            order = list(dict.fromkeys(groups[under] for under in order if groups[under] >= 0))
 
         def branch(level: int, group: int) -> dict[str, Any]:
             found: dict[str, Any] = {"name": bound.labels[level][group], "level": level}
@@ -55,7 +61,7 @@ class Preview:
             return found
 
         top = bound.height
-        roots = [branch(top, group) for group in range(min(len(bound.labels[top]), most))]
+        roots = [branch(top, group) for group in order[:most]]
         return roots[0] if len(roots) == 1 else {"name": self.column, "level": top + 1, "children": roots}
 
 
@@ -83,10 +89,24 @@ class Inspection:
                 raise HierarchyError(message)
             builder = replace(builder, rows=tuple(map(tuple, rows)))
         bound = builder.bind(self.domains[column])
-        shown = _spread(len(bound.labels[0]), values)
+        order = self._order(column)
+        shown = [order[place] for place in _spread(len(order), values)]
         levels = [(bound.labels[level], bound.groups(level)) for level in range(bound.height + 1)]
         examples = tuple(tuple(labels[groups[code]] for labels, groups in levels) for code in shown)
-        return Preview(column, type(builder).keyword, tuple(map(len, bound.labels)), examples, bound)
+        return Preview(column, type(builder).keyword, tuple(map(len, bound.labels)), examples, bound, order)
+
+    def _order(self, column: str) -> Sequence[int]:
+        """Return the codes of a column's values, numbers from the smallest up; what is none comes last."""
+        texts = self.domains[column].texts
+        guess = self.columns[self.names.index(column)]
+        if guess.kind != "number":
+            return range(len(texts))
+        try:
+            numbers = np.array([np.nan if text is None else float(text) for text in texts])
+        except ValueError:  # a code for unknown among them
+            return range(len(texts))
+        found: list[int] = np.argsort(numbers, kind="stable").tolist()
+        return found
 
 
 def inspect(table: Any, *, engine: str | Engine = AUTO, progress: Progress | None = None) -> Inspection:
@@ -107,6 +127,8 @@ def inspect(table: Any, *, engine: str | Engine = AUTO, progress: Progress | Non
         domains[name] = found[name]
         records = counts.records
     engine.close()
+    if progress:
+        progress("inspect", len(names), len(names))  # the last word: whoever cancelled gets nothing
     return Inspection(records, tuple(guesses), domains)
 
 

@@ -260,7 +260,7 @@ def router_of(desks: Desks) -> APIRouter:
 
     @api.post("/desks/{desk}/lattice")
     def lattice(own: Own, asked: a.LatticeRequest) -> dict[str, Any]:
-        """Return the lattice as points; binned by height and share where they are too many."""
+        """Return the lattice as points; where they are too many, each stands for a run of its height."""
         least, about = own.strength(asked.k, asked.l, asked.sensitive)
         return views.lattice_view(own.tabulated, least, about, asked.most).to_dict()
 

@@ -23,7 +23,7 @@ def ink(dark: bool) -> dict[str, str]:
             "second": "#e6a564",
             "card": "#1a2129",
         }
-    return {"text": "#44525f", "line": "#dfe4e9", "main": "#0d6b6b", "second": "#b8641f", "card": "#ffffff"}
+    return {"text": "#44525f", "line": "#dfe4e9", "main": "#0d6b6b", "second": "#a85a1a", "card": "#ffffff"}
 
 
 def base(dark: bool) -> dict[str, Any]:

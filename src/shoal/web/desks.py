@@ -9,11 +9,12 @@ import shutil
 import tempfile
 import threading
 import time
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from shoal.errors import ShoalError
 from shoal.policy import Policy
 from shoal.web.columns import Progress
 from shoal.web.desk import Desk
@@ -120,20 +121,26 @@ class Desks:
         desk = self.desk(name)
         if self.data is None:
             return False
-        desk.open(self.data, self.data.name, progress)
+        with _named(self.data, self.data.name):
+            desk.open(self.data, self.data.name, progress)
         if self.policy is not None:
             desk.adopt(self.policy)
+        desk.fit()
         return True
 
     def place(self, name: str, path: Path, shown: str, progress: Progress | None = None) -> None:
-        """Open a table on a desk; earlier uploads, and one that cannot be read, are removed."""
+        """Open a table on a desk; an earlier upload, and one that cannot be read, is removed."""
         desk = self.desk(name)
+        before = desk.table
         try:
-            desk.open(path, shown, progress)
-        finally:
-            for upload in desk.folder.glob("upload-*"):
-                if upload != desk.table:
-                    upload.unlink(missing_ok=True)
+            with _named(path, shown):
+                desk.open(path, shown, progress)
+        except BaseException:
+            _remove(path, desk.folder)
+            raise
+        if before is not None and before != path:
+            _remove(before, desk.folder)
+        desk.fit()
 
     def tables(self) -> list[TableFile]:
         """List the tables below the given folder; hidden ones and what links lead to are left out."""
@@ -216,6 +223,24 @@ class Upload:
         self._file.close()
         if kind is not None:
             self.path.unlink(missing_ok=True)
+
+
+@contextmanager
+def _named(path: Path, shown: str) -> Iterator[None]:
+    """Let errors name a file as its custodian knows it, without the folders of this machine."""
+    try:
+        yield
+    except ShoalError as error:
+        error.args = tuple(
+            arg.replace(str(path), shown) if isinstance(arg, str) else arg for arg in error.args
+        )
+        raise
+
+
+def _remove(path: Path, folder: Path) -> None:
+    """Remove an upload; a table that lies elsewhere is not ours."""
+    if path.parent == folder and path.name.startswith("upload-"):
+        path.unlink(missing_ok=True)
 
 
 def _private(folder: str) -> bool:

@@ -8,12 +8,13 @@ from typing import Any
 
 import anyio.to_thread
 import yaml
-from nicegui import ui
+from nicegui import background_tasks, ui
 
 from shoal.catalogue import catalogue
 from shoal.errors import ShoalError
 from shoal.web import charts, look
 from shoal.web.room import Room
+from shoal.web.settings import Settings
 from shoal.web.shown import Trial
 
 _UNKNOWN = ("unknown", "Codes for unknown", "99, U")
@@ -85,10 +86,24 @@ class Editor:
         look.choice("Builder", kinds, self.kind, self.choose)
         self.place = look.box("tight", style="gap: 8px")
         self.wrong = look.told("", "bad")
+        self.wrong.set_visibility(False)
+        Settings(room, column, changed)
         self.outcome = look.box("stack", style="gap: 10px")
         self.inputs: list[Any] = []
         self.draw_fields()
-        self.draw(room.desk.preview(column, self.spec))
+        background_tasks.create(self.begin(), name="hierarchy")
+
+    async def begin(self) -> None:
+        """Show how values climb the hierarchy that is chosen; a large column takes a while."""
+        trial, root = await anyio.to_thread.run_sync(self.tried, self.spec)
+        if not self.asked and not self.outcome.is_deleted:
+            self.draw(trial, root)
+
+    def tried(self, spec: Any) -> tuple[Trial, dict[str, Any]]:
+        """Try a hierarchy and make its tree, off the event loop."""
+        trial = self.room.desk.preview(self.column, spec)
+        found = trial.preview
+        return trial, {} if found is None else found.tree(_BRANCHES.get(found.height, 2))
 
     def choose(self, kind: str) -> Any:
         """Take another builder; its fields begin with an example."""
@@ -142,26 +157,32 @@ class Editor:
         except ValueError as error:
             self.refuse(str(error))
             return
-        desk = self.room.desk
-        trial = await anyio.to_thread.run_sync(desk.preview, self.column, spec)
+        trial, root = await anyio.to_thread.run_sync(self.tried, spec)
         if mine != self.asked:
             return
         if trial.preview is not None and spec != self.spec:
             try:
-                desk.choose_hierarchy(self.column, spec)
+                await anyio.to_thread.run_sync(self.take, spec)
             except ShoalError as error:
                 self.refuse(str(error))
                 return
             self.spec = spec
             self.changed()
-        self.draw(trial)
+        self.draw(trial, root)
+
+    def take(self, spec: Any) -> None:
+        """Choose a hierarchy and try it, off the event loop."""
+        self.room.desk.choose_hierarchy(self.column, spec)
+        self.room.desk.fit()
 
     async def upload(self, event: Any) -> None:
         """Take a hierarchy's file."""
         content = await event.file.read()
         self.uploader.reset()
         try:
-            self.room.desk.upload_hierarchy(self.column, content, event.file.name)
+            desk = self.room.desk
+            await anyio.to_thread.run_sync(desk.upload_hierarchy, self.column, content, event.file.name)
+            await anyio.to_thread.run_sync(desk.fit)
         except ShoalError as error:
             self.refuse(str(error), tuple(getattr(error, "values", ()))[:20])
             return
@@ -178,7 +199,7 @@ class Editor:
             made._props["aria-invalid"] = "true"
             made.update()
 
-    def draw(self, trial: Trial) -> None:
+    def draw(self, trial: Trial, root: Mapping[str, Any]) -> None:
         """Show how values climb, or why they cannot."""
         if trial.preview is None:
             self.refuse(trial.problem or "", trial.values)
@@ -190,9 +211,8 @@ class Editor:
         found = trial.preview
         self.outcome.clear()
         with self.outcome:
-            head = [f"Level {level} ({groups:,})" for level, groups in enumerate(found.groups)]
+            head = [f"Level\u00a0{level} ({groups:,})" for level, groups in enumerate(found.groups)]
             look.table(head, found.examples, classes="fit small")
-            root = found.tree(_BRANCHES.get(found.height, 2))
             leaves = _leaves(root)
             ui.echart(charts.tree(root, self.room.dark)).style(f"height: {max(110, 15 * leaves + 16)}px")
 

@@ -15,13 +15,14 @@ from typing import Any, Literal
 
 from shoal.errors import Infeasible, ShoalError
 from shoal.web.columns import Progress
-from shoal.web.refusals import Unknown, field_of
+from shoal.web.refusals import Unknown, field_of, surprise
 
 Status = Literal["waiting", "running", "done", "failed", "cancelled"]
 Work = Callable[[Progress], Any]
 
 AT_ONCE = 3  # jobs that run; others wait
 _REMEMBERED = 50  # ended jobs of which the status is kept
+PATIENCE = 1.0  # seconds that cancelled work has to stop by itself, before nobody waits for it any more
 
 
 class Cancelled(Exception):
@@ -46,6 +47,8 @@ class Job:
     result: Any = having(default=None, repr=False)
     _cancel: threading.Event = having(default_factory=threading.Event, repr=False)
     _ended: threading.Event = having(default_factory=threading.Event, repr=False)
+    _over: threading.Event = having(default_factory=threading.Event, repr=False)  # its thread too
+    _lock: Any = having(default_factory=threading.Lock, repr=False)
 
     @property
     def ended(self) -> bool:
@@ -53,12 +56,34 @@ class Job:
         return self._ended.is_set()
 
     def cancel(self) -> None:
-        """Ask the work to stop; it does so at its next word of progress."""
+        """Ask the work to stop at its next word of progress; one that gives none for long is let go.
+
+        Work that is let go cannot keep anything: the next word that it gives stops it.
+        """
+        if self.ended or self._cancel.is_set():
+            return
         self._cancel.set()
+        waiting = threading.Timer(PATIENCE, self._end, ("cancelled",))
+        waiting.daemon = True
+        waiting.start()
 
     def wait(self, seconds: float | None = None) -> bool:
         """Wait for the end, at most so long; tell whether it came."""
         return self._ended.wait(seconds)
+
+    def wait_for_thread(self, seconds: float) -> bool:
+        """Wait until nothing of it runs any more."""
+        return self._over.wait(seconds)
+
+    def _end(self, status: Status, **told: Any) -> None:
+        """Be over, once; what comes later is not heard."""
+        with self._lock:
+            if self._ended.is_set():
+                return
+            for name, value in told.items():
+                setattr(self, name, value)
+            self.status = status
+            self._ended.set()
 
     def tell(self, phase: str, done: int, total: int | None) -> None:
         """Take word of progress, or stop the work that gives it."""
@@ -81,25 +106,24 @@ class Job:
             try:
                 self.tell(self.kind, 0, None)
                 self.status = "running"
-                self.result = work(self.tell)
+                found = work(self.tell)
                 self.tell(self.phase, self.done, self.total)
-                self.status = "done"
             finally:
                 self.seconds = time.perf_counter() - start
                 places.release()
+            self._end("done", result=found)
         except Cancelled:
-            self.status, self.result = "cancelled", None
+            self._end("cancelled")
         except ShoalError as error:
-            self.error, self.field, self.status = str(error), field_of(error), "failed"
-            self.nearest = dict(error.nearest) if isinstance(error, Infeasible) else {}
+            nearest = dict(error.nearest) if isinstance(error, Infeasible) else {}
+            self._end("failed", error=str(error), field=field_of(error), nearest=nearest)
         except MemoryError:
-            self.error = "There is not enough memory for this. Use fewer columns or fewer levels."
-            self.status = "failed"
+            told = "There is not enough memory for this. Use fewer columns or fewer levels."
+            self._end("failed", error=told)
         except Exception as error:  # whose text may quote a value
-            self.error = f"Something went wrong inside shoal ({type(error).__name__}). Please report this."
-            self.status = "failed"
+            self._end("failed", error=surprise(error))
         finally:
-            self._ended.set()
+            self._over.set()
 
 
 class Jobs:
@@ -156,4 +180,4 @@ class Jobs:
             job.cancel()
         until = time.monotonic() + seconds
         for job in left:
-            job.wait(max(0.0, until - time.monotonic()))
+            job.wait_for_thread(max(0.0, until - time.monotonic()))

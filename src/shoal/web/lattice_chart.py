@@ -10,7 +10,10 @@ from typing import Any
 from shoal.web.charts import axis, base, ink
 from shoal.web.views import LatticeView, Point
 
-_SHARES = ["#0f766e", "#56aea0", "#dccf95", "#dd9a55", "#b14f39"]  # from none suppressed to all
+_SHARES = {  # from none suppressed to all, in light and in dark
+    False: ["#0f766e", "#56aea0", "#dccf95", "#dd9a55", "#b14f39"],
+    True: ["#2ba597", "#6cc2b4", "#dccf95", "#e0a262", "#d0694f"],
+}
 
 
 def places(view: LatticeView) -> list[tuple[float, float, Point]]:
@@ -58,7 +61,7 @@ def lattice(
     formatter = (
         f"p => {{ const v = p.value, n = {json.dumps(list(view.columns))}; "
         "return `${v[3].toLocaleString()} records suppressed (${v[2].toFixed(1)}%)` "
-        "+ (v[4] > 1 ? `, the best of ${v[4]} nodes` : '') + '\\n' "
+        "+ (v[4] > 1 ? `, much like ${(v[4] - 1).toLocaleString()} others of this height` : '') + '\\n' "
         "+ n.map((c, i) => `${c} ${v[5 + i]}`).join('\\n'); }"
     )
     return base(dark) | {
@@ -93,7 +96,7 @@ def lattice(
             "itemHeight": 160,
             "text": ["all suppressed", "none"],
             "textStyle": {"color": colours["text"], "fontSize": 11},
-            "inRange": {"color": _SHARES},
+            "inRange": {"color": _SHARES[dark]},
         },
         "series": [{"type": "scatter", "symbolSize": size, "data": points, "progressive": 0}, *rings],
         "tooltip": base(dark)["tooltip"] | {":formatter": formatter},

@@ -188,6 +188,16 @@ def picking(upload: ui.upload) -> str:
     return f"() => getHtmlElement({upload.id}).querySelector('input[type=file]').click()"
 
 
+def whole(text: str) -> int | None:
+    """Read a whole number as somebody types it; None for anything else, such as '\u00b2' or a billion.
+
+    >>> whole(" 12 "), whole("\u00b2"), whole("-3"), whole("9" * 5000)
+    (12, None, None, None)
+    """
+    text = text.strip()
+    return int(text) if text.isdecimal() and len(text) <= 9 else None
+
+
 def percent(share: float) -> str:
     """Write a share, fine where it is small.
 

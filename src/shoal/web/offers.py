@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from nicegui.elements.mixins.text_element import TextElement
+
 from shoal.negotiate import Negotiation
 from shoal.offer import Offer
 from shoal.web import look
@@ -16,20 +18,28 @@ class Answer:
 
     def __init__(self, room: Room, records: int, dials: Mapping[str, Any], take: Callable[..., Any]) -> None:
         self.room, self.records, self.dials, self.take = room, records, dials, take
+        self.takers: list[TextElement] = []
+        self.refusal: TextElement | None = None
         self.place = look.box("card", "section", aria_live="polite", data_part="answer")
 
     def stale(self, yes: bool) -> None:
-        """Let the answer look as old as it is, while the dials ask for nothing sensible."""
+        """Let the answer look as old as it is and not be taken, while the dials ask for nothing sensible."""
         self.place.style("opacity: 0.45" if yes else "opacity: 1")
+        for one in self.takers:
+            one._props["disabled"] = yes
+            one.update()
 
     def refuse(self, text: str) -> None:
-        """Say why an offer cannot be taken."""
+        """Say why there is no answer, or why an offer cannot be taken."""
+        if self.refusal is not None and not self.refusal.is_deleted:
+            self.refusal.delete()
         with self.place:
-            look.told(text, "bad")
+            self.refusal = look.told(text, "bad")
 
     def draw(self, answer: Negotiation) -> None:
         """Show the exact answer, or the suggestions."""
         self.place.clear()
+        self.takers = []
         with self.place:
             if answer.exact is not None:
                 self.exact(answer.exact)
@@ -43,7 +53,9 @@ class Answer:
                     "muted small",
                 )
             if answer.partial:
-                look.tag("p", "Some nodes only are tabulated.", "muted small")
+                look.tag(
+                    "p", "Only the most promising choices were counted; another may do better.", "muted small"
+                )
 
     def exact(self, offer: Offer) -> None:
         """Show the exact answer."""
@@ -59,7 +71,7 @@ class Answer:
             if self.room.desk.node == dict(offer.node):
                 look.tag("span", "\u2713 taken for the release", "good")
             else:
-                look.button("Take this", lambda: self.take("exact"), "primary nowrap")
+                self.taker(offer, "primary nowrap")
         self.levels(offer)
 
     def levels(self, offer: Offer) -> None:
@@ -107,4 +119,8 @@ class Answer:
             look.tag("h3", title)
             look.tag("p", about)
             look.tag("p", f"{offer.suppressed:,} suppressed, {offer.height} steps up", "muted small")
-            look.button("Take this", lambda: self.take(kind, offer.column), "small")
+            self.taker(offer, "small")
+
+    def taker(self, offer: Offer, classes: str) -> None:
+        """Offer to take what is shown here, and nothing that may have been answered since."""
+        self.takers.append(look.button("Take this", lambda: self.take(offer), classes))

@@ -7,12 +7,50 @@ from typing import Any
 
 import anyio.to_thread
 from nicegui import background_tasks, ui
+from nicegui.element import Element
 
+from shoal.errors import ShoalError
 from shoal.negotiate import Negotiation
 from shoal.web import charts, lattice_chart, look, views
 from shoal.web.room import Room
 
 Node = dict[str, int]
+
+
+class Levels:
+    """A node named level by level: what a click on the lattice does, for the keyboard."""
+
+    def __init__(self, room: Room, choose: Callable[[Node], Any]) -> None:
+        self.room, self.choose = room, choose
+        self.selects: dict[str, Element] = {}
+        lattice = room.desk.tabulated.lattice
+        with look.box("", "details"):
+            look.tag("summary", "Choose by levels")
+            with look.box("levels"):
+                for name, height in zip(lattice.columns, lattice.heights, strict=True):
+                    levels = map(str, range(height + 1))
+                    self.selects[name] = look.choice(name, levels, "0", lambda _: self.say(None))
+            with look.box("line"):
+                look.button("Choose these levels", self.take, "small")
+            self.wrong = look.no_fault()
+
+    def say(self, text: str | None) -> None:
+        """Say what is wrong with the levels, or nothing."""
+        look.fault(self.wrong, text)
+
+    def put(self, node: Mapping[str, int]) -> None:
+        """Show the levels of the node that is shown."""
+        self.say(None)
+        for name, level in node.items():
+            if self.selects[name]._props["value"] != str(level):
+                look.put(self.selects[name], str(level))
+
+    async def take(self) -> None:
+        """Choose the node, or say why it cannot be."""
+        try:
+            await self.choose({name: int(made._props["value"]) for name, made in self.selects.items()})
+        except ShoalError as error:
+            self.say(str(error))
 
 
 class Outlook:
@@ -23,13 +61,15 @@ class Outlook:
         self.placed: list[tuple[float, float, views.Point]] = []
         self.view: views.LatticeView | None = None
         with look.box("split halves"):
-            with look.card("The lattice", "Each point is a choice of levels. Click one to choose it."):
+            with look.card("The lattice", "Each point is a choice of levels. Click one, or name it below."):
                 self.lattice = ui.echart({}, on_point_click=self.click).style("height: 350px")
                 self.note = look.tag("p", "", "muted small")
+                self.levels = Levels(room, choose)
             with look.card("By height", "The least and the mean that choices of one height suppress."):
                 self.heights = ui.echart({}).style("height: 350px")
         self.title = look.told("", "")
-        with look.box("split halves lower"):
+        many = "many" if len(room.desk.quasi_identifiers) > 4 else ""  # then records need all the width
+        with look.box(f"split halves lower {many}"):
             with look.card("What each column loses", "As a share of what it could lose."):
                 self.loss = ui.echart({}).style("height: 260px")
             with look.card("Ten records, before and after"):
@@ -57,7 +97,10 @@ class Outlook:
         shown: Mapping[str, int] | None = node or (dict(best.node) if best else None)
 
         def work() -> Any:
-            view = views.lattice_view(profile, request.least, request.sensitive)
+            rings = (answer.exact and answer.exact.node, desk.node)
+            places = [profile.place(_axes(profile, one)) for one in rings if one]
+            keep = [place for place in places if place is not None]
+            view = views.lattice_view(profile, request.least, request.sensitive, keep=keep)
             rows = views.by_height(profile, request.least, request.sensitive)
             if shown is None:
                 return view, rows, None, []
@@ -77,6 +120,7 @@ class Outlook:
             self.title.set_visibility(False)
             return
         self.title.set_visibility(True)
+        self.levels.put(shown)
         place = profile.place(_axes(profile, shown))
         gone = int(profile.by_node(request.least, request.sensitive)[place]) if place is not None else None
         self.say(shown, gone, request.limit, profile.records)
@@ -120,16 +164,11 @@ def _draw(chart: ui.echart, options: dict[str, Any]) -> None:
 
 
 def _note(view: views.LatticeView) -> str:
+    told = f"{view.nodes:,} nodes" + (f" of {view.size:,}" if view.size > view.nodes else "")
     if view.binned:
-        return (
-            f"{view.nodes:,} nodes, drawn as {len(view.points):,} points; each is the best of those nearby."
-        )
-    told = f"{view.nodes:,} nodes"
-    return (
-        told
-        + (f" of {view.size:,}." if view.size > view.nodes else ".")
-        + " Faint ones are beyond the limit."
-    )
+        told += f", drawn as {len(view.points):,} points; each stands for several of its height "
+        told += "that suppress about as much"
+    return f"{told}. Faint ones are beyond the limit."
 
 
 def _axes(profile: Any, node: Mapping[str, int]) -> tuple[int, ...]:

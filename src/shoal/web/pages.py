@@ -48,6 +48,8 @@ def mount(app: FastAPI, desks: Desks) -> None:
                 look.tag("i", " studio", style="font-style: normal; font-weight: 400")
             nav = look.box("line grow", style="flex-wrap: nowrap")
             corner = look.box("line")
+        accident = look.told("", "bad").classes("accident")
+        accident.set_visibility(False)
         body = look.box("main")
         await client.connected()
         tab = client.tab_id or client.id
@@ -57,7 +59,8 @@ def mount(app: FastAPI, desks: Desks) -> None:
                 del seats[gone]
             seats[tab] = Seat(desks.open())
         room = Room(desks, seats[tab], dark=bool(await ui.run_javascript(_DARK, timeout=5)))
-        room.show, room.nav, room.body = dict(_SHOW), nav, body
+        room.show, room.nav, room.body, room.accident = dict(_SHOW), nav, body, accident
+        ui.on_exception(room.surprised)
         dark = ui.dark_mode(room.dark)
 
         def switch() -> None:

@@ -36,6 +36,7 @@ class Plan(Columns):
         data, policy = bundled(self.folder / "sample", force=True)
         found = self.open(data, "admissions.csv", progress)
         self.adopt(Policy.load(policy))
+        self.fit()
         return found
 
     def wishes(self) -> dict[str, Any]:
@@ -111,6 +112,7 @@ class Plan(Columns):
                 message = f"Hierarchy of {name!r}: its file is not here. Upload it first."
                 raise PolicyError(message)
         self.adopt(loaded.with_files(self._files))
+        self.fit()
 
     def policy(self) -> Policy:
         """Return the policy that all this makes; refused where something is missing."""
@@ -122,6 +124,26 @@ class Plan(Columns):
     def policy_text(self) -> str:
         """Return the policy as YAML."""
         return yaml.safe_dump(self.policy().written(), sort_keys=False, allow_unicode=True)
+
+    def choose_settings(self, column: str, **settings: Any) -> None:
+        """Set levels, weight and form of a quasi-identifier; the lowest level is not above the highest."""
+        both = self.settings(column) | settings
+        low, high = both.get("min_level"), both.get("max_level")
+        if low is not None and high is not None and low > high:
+            message = (
+                f"min_level {low} of {column!r} is above its max_level {high}. Lower it, or raise max_level."
+            )
+            raise Refused(message, "min_level" if "min_level" in settings else "max_level")
+        super().choose_settings(column, **settings)
+
+    def fit(self, column: str | None = None) -> None:
+        """Try a column's hierarchy, or all quasi-identifiers', here and now, so that no page waits for it."""
+        if column is not None:
+            self._fit(column)
+            return
+        for name in self.quasi_identifiers if self.inspection else ():
+            self._fit(name)  # without the lock: meanwhile others may look
+        self.missing()
 
     def missing(self) -> str | None:
         """Say what is missing for a policy, in words."""

@@ -35,6 +35,15 @@ def field_of(error: BaseException) -> str | None:
     return found if isinstance(found, str) else None
 
 
+def surprise(error: BaseException) -> str:
+    """Say that something unforeseen happened, without its text, which may quote a value.
+
+    >>> surprise(KeyError("Anna"))
+    'Something went wrong inside shoal (KeyError). Please report this.'
+    """
+    return f"Something went wrong inside shoal ({type(error).__name__}). Please report this."
+
+
 @contextmanager
 def beside(field: str) -> Iterator[None]:
     """Let errors of a block belong to a field, unless they know a better one."""

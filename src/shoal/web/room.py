@@ -9,11 +9,14 @@ from typing import Any
 
 from nicegui import ui
 from nicegui.element import Element
+from nicegui.elements.mixins.text_element import TextElement
 
+from shoal.errors import ShoalError
 from shoal.web import look
 from shoal.web.desk import Desk
 from shoal.web.desks import Desks
 from shoal.web.jobs import Job, Work
+from shoal.web.refusals import surprise
 
 STEPS = {
     "data": "Data",
@@ -33,6 +36,9 @@ _PHASES = {
     "verify": "Counting afresh",
     "keep": "Finishing",
     "profile": "Tabulating the lattice",
+    "tabulate": "Tabulating the lattice",
+    "compile": "Getting ready",
+    "sets": "Looking at sets of columns",
     "diagnose": "Counting combinations",
     "compare": "Comparing",
     "release": "Releasing",
@@ -61,6 +67,7 @@ class Room:
         self.show: dict[str, Callable[[Room], Any]] = {}  # by step
         self.nav: Element
         self.body: Element
+        self.accident: TextElement
 
     @property
     def desk(self) -> Desk:
@@ -73,8 +80,15 @@ class Room:
         self.refresh()
         self.body.client.run_javascript("window.scrollTo(0, 0)")
 
+    def surprised(self, error: Exception) -> None:
+        """Say that something unforeseen happened; only a deliberate error's own text holds no value."""
+        told = str(error) if isinstance(error, ShoalError) else surprise(error)
+        self.accident.set_text(f"{told} Your last step may not have been taken; reloading keeps your work.")
+        self.accident.set_visibility(True)
+
     def refresh(self) -> None:
         """Show the present step afresh."""
+        self.accident.set_visibility(False)
         self.body.clear()
         if self.seat.desk not in self.desks:
             self.nav.clear()
@@ -172,7 +186,7 @@ class Worker:
         """Ask the work to stop."""
         if self.job is not None:
             self.job.cancel()
-            self.text.set_text("Stopping")
+            self.text.set_text("Stopping \u2026")
             self.stop._props["disabled"] = True
             self.stop.update()
 

@@ -20,6 +20,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from shoal.web.keys import Keys, is_loopback
+from shoal.web.refusals import surprise
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -96,7 +97,13 @@ class Guard:
 
     async def passed_on(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let the application answer; of an accident only its kind and place are told, not its text."""
-        begun = False
+        begun = gone = False
+
+        async def receiving() -> Message:
+            nonlocal gone
+            message = await receive()
+            gone = gone or message["type"] == "http.disconnect"
+            return message
 
         async def sending(message: Message) -> None:
             nonlocal begun
@@ -104,14 +111,15 @@ class Guard:
             await send(message)
 
         try:
-            await self.app(scope, receive, sending)
+            await self.app(scope, receiving, sending)
         except Exception as error:  # whose text, and whose traceback, may quote a value
+            if gone and not begun:
+                return  # who asked hung up, and the framework misses an answer
             last = traceback.extract_tb(error.__traceback__)[-1]
             kind = type(error).__name__
             _LOG.error("%s at %s:%s while answering", kind, Path(last.filename).name, last.lineno)
             if not begun:
-                told = f"Something went wrong inside shoal ({kind}). Please report this."
-                await _refuse(scope, send, 500, told)
+                await _refuse(scope, send, 500, surprise(error))
 
     def is_served(self, host: str, scope: Scope) -> bool:
         """Tell whether the Host header names the address that is served."""

@@ -8,6 +8,7 @@ from nicegui import ui
 
 from shoal.errors import ShoalError
 from shoal.findings import SetFinding, Sets
+from shoal.shares import limit_in_records
 from shoal.web import charts, look
 from shoal.web.risk_card import RiskCard
 from shoal.web.room import Room, Worker
@@ -66,13 +67,18 @@ class _Diagnose:
         said = self.room.seat.said["diagnose"]
         look.fault(self.k[1], None, self.k[0])
         look.fault(self.limit[1], None, self.limit[0])
+        k, text = look.whole(said["k"]), said["limit"].strip() or "0"
+        counted = look.whole(text)
+        limit: Any = text if counted is None else counted
+        if not k:
+            look.fault(self.k[1], "k must be a whole number of at least 1.", self.k[0])
         try:
-            k = int(said["k"])
-        except ValueError:
-            look.fault(self.k[1], "A whole number, such as 5.", self.k[0])
+            limit_in_records(limit, self.room.desk.records)
+        except ShoalError as error:
+            look.fault(self.limit[1], str(error), self.limit[0])
             return
-        limit: Any = said["limit"].strip() or "0"
-        limit = int(limit) if limit.isdigit() else limit
+        if not k:
+            return
         sensitive = said["sensitive"] or None
         self.worker.start(lambda tell: self.room.desk.diagnose(k, limit, sensitive=sensitive, progress=tell))
 

@@ -9,11 +9,13 @@ import anyio.to_thread
 
 from shoal.errors import ShoalError
 from shoal.negotiate import Negotiation
+from shoal.offer import Offer
 from shoal.profile import Profile
+from shoal.shares import limit_in_records
 from shoal.web import look
 from shoal.web.offers import Answer
 from shoal.web.outlook import Outlook
-from shoal.web.refusals import Refused, field_of
+from shoal.web.refusals import field_of
 from shoal.web.room import Room, Worker
 
 _MOST_K, _MOST_LIMIT = 100, 250  # of the sliders: k, and thousandths of the records
@@ -26,19 +28,43 @@ def show(room: Room) -> None:
     if room.desk.profile is not None:
         _Negotiate(room)
         return
+    said = room.seat.said.setdefault("tabulate", {"seconds": ""})
     with look.card(
         "Every choice of levels at once",
         "It counts what each choice of levels would suppress. Then every request is answered at once.",
     ):
-        with look.box("line"):
-            look.button("Tabulate the lattice", lambda: worker.start(work), "primary")
+        worker: Worker
+
+        def start() -> None:
+            seconds = _seconds(said["seconds"])
+            text = "A number of seconds above 0, such as 30, or nothing." if seconds == 0 else None
+            look.fault(wrong, text, field)
+            if text is None:
+                worker.start(lambda tell: room.desk.tabulate(seconds=seconds, progress=tell))
+
+        with look.box("line top"):
+            with look.box("", style="width: 190px"):
+                field, wrong = look.entry(
+                    "Seconds at most",
+                    said["seconds"],
+                    lambda text: said.update(seconds=text),
+                    placeholder="no limit",
+                    title="With a limit only the most promising choices are counted",
+                )
+            with look.box("", style="padding-top: 21px"):
+                look.button("Tabulate the lattice", start, "primary")
         worker = Worker(room, "profile", lambda _: room.refresh())
-
-        def work(tell: Any) -> Any:
-            return room.desk.tabulate(progress=tell)
-
         if worker.job is None:
-            worker.start(work)
+            start()
+
+
+def _seconds(text: str) -> float | None:
+    """Read a bound on time: None where there is none, 0 where it makes no sense."""
+    try:
+        found = float(text) if text.strip() else None
+    except ValueError:
+        return 0.0
+    return found if found is None or 0 < found <= 86_400 else 0.0
 
 
 class _Negotiate:
@@ -94,7 +120,7 @@ class _Negotiate:
                 self.least = look.entry(
                     label, dials["least"], self.take_least, inputmode="numeric", wait=0.05
                 )
-                least = int(dials["least"]) if dials["least"].isdigit() else 1
+                least = look.whole(dials["least"]) or 1
                 self.least_slide = look.slide(
                     f"{label}, slider", min(least, _MOST_K), _MOST_K, self.slide_least, 1
                 )
@@ -162,8 +188,9 @@ class _Negotiate:
     def take_least(self, text: str) -> Any:
         """Take k or l as it is typed."""
         self.dials["least"] = text.strip()
-        if self.dials["least"].isdigit():
-            look.put(self.least_slide, min(int(self.dials["least"]), _MOST_K))
+        least = look.whole(text)
+        if least:
+            look.put(self.least_slide, min(least, _MOST_K))
         return self.changed()
 
     def slide_least(self, value: int) -> Any:
@@ -204,29 +231,37 @@ class _Negotiate:
 
     # The answer.
 
-    def wishes(self) -> dict[str, Any]:
-        """Return what the dials ask for."""
-        dials = self.dials
-        if not dials["least"].isdigit() or len(dials["least"]) > 9:
-            name = dials["measure"][:1]
-            message = f"{name} must be a whole number of at least 1."
-            raise Refused(message, "k")
-        limit = dials["limit"]
-        asked: dict[str, Any] = {
-            "suppression_limit": int(limit) if limit.isdigit() else limit,
-            "max_level": dials["most"],
-            "prefer": dials["prefer"],
-        }
+    def wishes(self) -> dict[str, Any] | None:
+        """Return what the dials ask for; what makes no sense is said beside each dial."""
+        dials, wrong = self.dials, False
+        least, counted = look.whole(dials["least"]), look.whole(dials["limit"])
+        limit = dials["limit"] if counted is None else counted
+        if not least:
+            told = f"{dials['measure'][:1]} must be a whole number of at least 1."
+            look.fault(self.least[1], told, self.least[0])
+            wrong = True
+        try:
+            limit_in_records(limit, self.profile.records)
+        except ShoalError as error:
+            look.fault(self.limit[1], str(error), self.limit[0])
+            wrong = True
+        if wrong:
+            return None
+        asked = {"suppression_limit": limit, "max_level": dials["most"], "prefer": dials["prefer"]}
         if dials["measure"] == "k":
-            return asked | {"k": int(dials["least"])}
-        return asked | {"l": int(dials["least"]), "sensitive": dials["measure"][2:]}
+            return asked | {"k": least}
+        return asked | {"l": least, "sensitive": dials["measure"][2:]}
 
     def ask(self, *, draw: bool = True) -> Negotiation | None:
         """Ask for what the dials say and show the answer, or the error beside its dial."""
         look.fault(self.least[1], None, self.least[0])
         look.fault(self.limit[1], None, self.limit[0])
+        asked = self.wishes()
+        if asked is None:
+            self.shown.stale(True)
+            return None
         try:
-            answer = self.room.desk.negotiate(**self.wishes())
+            answer = self.room.desk.negotiate(**asked)
         except ShoalError as error:
             self.shown.stale(True)
             about = field_of(error) or ("suppression_limit" if "limit" in str(error).lower() else "")
@@ -236,21 +271,21 @@ class _Negotiate:
             else:
                 look.fault(place[1], str(error), place[0])
             return None
-        self.shown.stale(False)
         self.shown.draw(answer)
+        self.shown.stale(False)
         if draw:
             self.outlook.later(answer, self.dials.get("node"))
         return answer
 
-    async def take(self, kind: str, column: str | None = None) -> None:
+    async def take(self, offer: Offer) -> None:
         """Let an offer stand: the dials move to it and its node is fixed for the release."""
         desk = self.room.desk
         try:
-            offer = desk.offer(kind, column if kind == "column" else None)
             node = await anyio.to_thread.run_sync(desk.take, offer)
         except ShoalError as error:
             self.shown.refuse(str(error))
             return
+        self.asked += 1  # what the dials said meanwhile is no longer asked for
         most = {name: max(level, node[name]) for name, level in self.dials["most"].items()}
         self.dials.update(least=str(offer.least), limit=str(offer.limit), most=most, node=node)
         self.profile = desk.tabulated

@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+import anyio.to_thread
+
 from shoal.catalogue import catalogue
 from shoal.errors import ShoalError
 from shoal.policy import named
@@ -96,9 +98,9 @@ class _Release:
         """Show the policy as a file that can be changed."""
         text = {"now": self.room.desk.policy_text()}
 
-        def adopt() -> None:
+        async def adopt() -> None:
             try:
-                self.room.desk.adopt_yaml(text["now"])
+                await anyio.to_thread.run_sync(self.room.desk.adopt_yaml, text["now"])
             except ShoalError as error:
                 look.fault(wrong, str(error), field)
                 return

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 CSS = """
-:root { --bg:#f5f6f8; --card:#fff; --line:#dfe4e9; --ink:#1b2632; --muted:#566472; --accent:#0d6b6b;
+:root { --bg:#f5f6f8; --card:#fff; --line:#dfe4e9; --edge:#7f8c99;
+  --ink:#1b2632; --muted:#566472; --accent:#0d6b6b;
   --on-accent:#fff; --soft:#e2f0ef; --bad:#a8231b; --bad-soft:#fcebe9; --good:#17703c; --good-soft:#e5f4ea;
   --warn:#7d5200; --warn-soft:#fbf1dc; color-scheme: light; }
-body.body--dark { --bg:#12171c; --card:#1a2129; --line:#323d48; --ink:#e5eaef; --muted:#a3b0bc;
+body.body--dark { --bg:#12171c; --card:#1a2129; --line:#323d48; --edge:#66747f;
+  --ink:#e5eaef; --muted:#a3b0bc;
   --accent:#63c9c1; --on-accent:#08201f; --soft:#1b3536; --bad:#ffa197; --bad-soft:#41211f; --good:#86daa6;
-  --good-soft:#17352480; --warn:#efc470; --warn-soft:#3a2f18; color-scheme: dark; }
+  --good-soft:#182b26; --warn:#efc470; --warn-soft:#3a2f18; color-scheme: dark; }
 body { --q-primary: var(--accent) !important; --q-negative: var(--bad) !important;
   --q-dark-page: var(--bg); background: var(--bg) !important; color: var(--ink);
   font: 14px/1.45 system-ui, "Segoe UI", Roboto, "Liberation Sans", sans-serif; }
 .nicegui-content { padding: 0; gap: 0; align-items: stretch; }
 h1, h2, h3, p, ul, ol { margin: 0; font-weight: inherit; }
+h1, h2, h3, p, li, .told, .chip, .tile, .dial > span { overflow-wrap: anywhere; }
 h2 { font-size: 15px; font-weight: 600; line-height: 1.3; letter-spacing: 0; }
 h3 { font-size: 13px; font-weight: 600; line-height: 1.3; letter-spacing: 0; }
 :focus-visible { outline: 2px solid var(--accent); outline-offset: 2px; }
@@ -70,12 +73,13 @@ h3 { font-size: 13px; font-weight: 600; line-height: 1.3; letter-spacing: 0; }
 .told { border-radius: 8px; padding: 9px 12px; background: var(--soft); }
 .told.bad { background: var(--bad-soft); } .told.warn { background: var(--warn-soft); }
 .told.good { background: var(--good-soft); }
+.accident { position: sticky; top: 57px; z-index: 9; border-radius: 0; padding: 9px 24px; }
 .empty { text-align: center; padding: 64px 24px; align-items: center; }
 .scroll { overflow: auto; max-width: 100%; }
 
 .btn { font: inherit; font-weight: 550; padding: 6px 14px; border-radius: 8px; cursor: pointer;
   color: var(--ink);
-  border: 1px solid var(--line); background: var(--card); text-decoration: none; display: inline-flex;
+  border: 1px solid var(--edge); background: var(--card); text-decoration: none; display: inline-flex;
   gap: 8px;
   align-items: center; line-height: 1.4; }
 .btn:hover { border-color: var(--accent); }
@@ -99,7 +103,7 @@ table.t { border-collapse: collapse; width: 100%; }
 .field { display: flex; flex-direction: column; gap: 3px; min-width: 0; }
 .field > span { font-size: 12.5px; color: var(--muted); }
 select, input.in, textarea.in { font: inherit; color: var(--ink); background: var(--card); padding: 5px 8px;
-  border: 1px solid var(--line); border-radius: 7px; min-width: 0; width: 100%; }
+  border: 1px solid var(--edge); border-radius: 7px; min-width: 0; width: 100%; }
 textarea.in { font-family: ui-monospace, "DejaVu Sans Mono", monospace; font-size: 12.5px; resize: vertical; }
 select:hover, .in:hover { border-color: var(--muted); }
 .in[aria-invalid=true] { border-color: var(--bad); }
@@ -115,6 +119,10 @@ input[type=range] { width: 100%; margin: 4px 0; }
 .knob > input[type=range] { margin-top: 28px; }
 .dial .value { font-variant-numeric: tabular-nums; color: var(--muted); font-size: 12.5px; max-width: 165px;
   overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
+details, details * { box-sizing: border-box; }  /* the part that opens does not hand it down */
+.levels { display: grid; grid-template-columns: repeat(auto-fill, minmax(110px, 1fr)); gap: 8px 10px;
+  padding: 10px 0; }
+.levels .field > span { overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
 progress { width: 220px; height: 8px; accent-color: var(--accent); }
 .nicegui-echart { width: 100%; }
 .q-uploader { display: none; }
@@ -127,5 +135,6 @@ pre.yaml { margin: 0; padding: 12px; background: var(--bg); border-radius: 8px; 
   max-height: 360px; font-family: ui-monospace, "DejaVu Sans Mono", monospace; }
 summary { cursor: pointer; color: var(--accent); font-weight: 550; }
 .nicegui-error-popup { color: var(--ink); }
+@media (max-width: 1700px) { .dials-split .lower.many { grid-template-columns: minmax(0, 1fr); } }
 @media (max-width: 1100px) { .data-split, .dials-split, .halves { grid-template-columns: minmax(0, 1fr); } }
 """

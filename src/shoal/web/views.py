@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal.errors import UnknownName
 from shoal.profile import Profile
 from shoal.web.refusals import NotReady, Refused
 
-MOST_POINTS = 5_000
-_BINS = 40  # of suppressed share, for each height of a lattice too large to draw
+MOST_POINTS = 3_000
 
 
 @dataclass(frozen=True)
 class Point:
-    """A node, or the best of several that lie together."""
+    """A node, or one of several that lie together: of one height, and suppressing about as much."""
 
     node: tuple[int, ...]  # the level of each column
     height: int
@@ -66,21 +66,29 @@ class Example:
 
 
 def lattice_view(
-    profile: Profile, least: int, sensitive: str | None = None, most: int = MOST_POINTS
+    profile: Profile,
+    least: int,
+    sensitive: str | None = None,
+    most: int = MOST_POINTS,
+    keep: Iterable[int] = (),
 ) -> LatticeView:
-    """Return every node with what it suppresses; binned by height and share where they are too many."""
+    """Return every node with what it suppresses; where they are too many, runs of nodes of one height.
+
+    A run is shown by the node that suppresses least, or by one whose place in the tables is to be kept.
+    """
     suppressed = profile.by_node(least, sensitive)
     lattice, heights = profile.lattice, profile.heights
     order = np.lexsort((profile.numbers, suppressed, heights))
     binned = len(order) > most
     standing = np.ones(len(order), np.int64)
     if binned:
-        # The nodes of one bin follow each other; the first suppresses the fewest records.
-        shares = np.minimum(suppressed[order] * _BINS // max(profile.records, 1), _BINS - 1)
-        bins = heights[order] * _BINS + shares
-        firsts = np.flatnonzero(np.concatenate([[True], bins[1:] != bins[:-1]]))
-        standing = np.diff(np.concatenate([firsts, [len(order)]]))
-        order = order[firsts]
+        firsts = _runs(np.bincount(heights), most)
+        standing = np.diff(np.append(firsts, len(order)))
+        shown = order[firsts]
+        for place in keep:
+            own = np.searchsorted(firsts, int(np.flatnonzero(order == place)[0]), "right") - 1
+            shown[own] = place
+        order = shown
     points = tuple(
         Point(
             node=lattice.node(profile.levels[place].tolist()),
@@ -92,6 +100,26 @@ def lattice_view(
         for place, number in zip(order.tolist(), standing.tolist(), strict=True)
     )
     return LatticeView(lattice.columns, lattice.heights, len(profile.numbers), lattice.size, binned, points)
+
+
+def _runs(sizes: NDArray[np.int64], most: int) -> NDArray[np.int64]:
+    """Cut each height's nodes into equal runs, at most `most` in all, and return where they begin.
+
+    A height has runs by the root of its nodes, so that the drawing keeps the lattice's shape.
+
+    >>> _runs(np.array([1, 9, 1]), 8).tolist()
+    [0, 1, 4, 7, 10]
+    """
+    roots = np.sqrt(sizes)
+    own = np.clip((max(most - len(sizes), 1) * roots / roots.sum()).astype(np.int64), 1, sizes)
+    begins = np.cumsum(sizes) - sizes
+    parts = [
+        begin + np.arange(runs) * size // runs
+        for begin, size, runs in zip(begins.tolist(), sizes.tolist(), own.tolist(), strict=True)
+        if size
+    ]
+    found: NDArray[np.int64] = np.concatenate(parts)
+    return found
 
 
 def by_height(profile: Profile, least: int, sensitive: str | None = None) -> list[HeightRow]:
