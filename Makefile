@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin
 
-.PHONY: demo test lint types docs shots bench clean
+.PHONY: demo test lint types docs shots bench dist clean
 
 $(VENV)/.demo: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -45,6 +45,14 @@ bench: $(VENV)/.dev
 	$(RUN)/python benchmarks/cuts.py
 	$(RUN)/python benchmarks/accuracy.py
 	$(RUN)/python benchmarks/uniqueness.py
+
+dist: $(VENV)/.dev
+	rm -rf dist
+	$(RUN)/python -m build --outdir dist .
+	$(PYTHON) -m venv dist/try
+	dist/try/bin/python -m pip install --quiet --disable-pip-version-check dist/*.whl
+	cd dist && try/bin/shoal --version && try/bin/shoal demo --json > demo.json && try/bin/shoal list > /dev/null
+	rm -rf dist/try dist/demo.json
 
 clean:
 	rm -rf $(VENV) site dist

@@ -15,7 +15,9 @@ import shoal
 ROOT = Path(shoal.__file__).parent
 CORE_ORDER = (
     "arrays", "chances", "uniqueness_sample", "uniqueness_pitman", "uniqueness_snb", "uniqueness_zayatz",
-    "uniqueness", "schema", "memory", "counts", "far", "hierarchy", "builder", "calendar", "listed",
+    "uniqueness", "schema", "memory", "counts", "far",
+    "markup", "block", "drawn", "figure", "outline", "tree",  # of what a notebook shows
+    "hierarchy", "builder", "calendar", "listed",
     "numbers", "prefixes", "builders", "groups", "regions", "lattice", "tags", "recoding", "classes",
     "books", "hubs", "far_hubs", "batch", "cells", "tabulate", "subsets", "linking_kernels", "linking",
     "suda_kernels", "suda", "partition_kernels", "partition", "ranges", "contracts", "evaluate", "cuts",

@@ -10,6 +10,7 @@ import resource
 import subprocess
 import sys
 from collections.abc import Sequence
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -175,6 +176,27 @@ def test_the_demo_tells_its_result_as_json(desk: Desk) -> None:
     assert found.keys() >= PROMISED
     assert found["verified"] is True
     assert found["smallest_class"] >= 5
+
+
+def test_the_version_is_told() -> None:
+    told = subprocess.run([SHOAL, "--version"], capture_output=True, text=True, check=True)
+    assert told.stdout == f"shoal {version('shoal')}\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "completed"),
+    [
+        ("shoal anony", ["anonymize"]),
+        ("shoal anonymize --algorithm cont", ["contour"]),
+        ("shoal anonymize --engine a", ["auto"]),
+        ("shoal anonymize --metric prec", ["precision"]),
+        ("shoal anonymize --model k-m", ["k-map"]),
+    ],
+)
+def test_a_shell_completes(words: str, completed: list[str]) -> None:
+    asked = {"_SHOAL_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
+    told = subprocess.run([SHOAL], env=os.environ | asked, capture_output=True, text=True, check=False)
+    assert told.stdout.split() == completed
 
 
 def test_the_package_runs_as_a_module() -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import os
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -37,6 +39,7 @@ from shoal.registry import Registry
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.rglob("*.md"))
+README = ROOT / "README.md"
 PLUGINS = [
     pytest.param(registry, name, id=f"{registry.kind}-{name}")
     for registry in (MODELS, METRICS, ALGORITHMS, ENGINES)
@@ -69,6 +72,17 @@ def page_of(registry: Registry[Any], name: str) -> Path:
 
 def blocks(text: str, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+
+
+def told(page: Path) -> str:
+    return str(page.relative_to(DOCS))
+
+
+def lines_of(page: Path) -> list[str]:
+    """Return the command lines of shoal in a page's blocks; one that ends in a backslash goes on."""
+    found = re.findall(r"^```(?:sh|console)?\n(.*?)^```$", page.read_text("utf-8"), re.DOTALL | re.MULTILINE)
+    lines = "\n".join(found).replace("\\\n", " ").splitlines()
+    return [line.strip() for line in lines if line.strip().startswith("shoal ")]
 
 
 def all_blocks(language: str) -> list[Any]:
@@ -295,6 +309,36 @@ def test_every_yaml_block_holds_known_entries(block: str) -> None:
 def test_every_python_example_runs(block: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     exec(compile(block, "docs", "exec"), {"__name__": "docs"})
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page.read_text("utf-8"), "sh")], ids=told)
+def test_every_command_of_a_page_runs_after_the_one_before(page: Path, tmp_path: Path) -> None:
+    script = "set -euo pipefail\n" + "\n".join(blocks(page.read_text("utf-8"), "sh"))
+    home = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    done = subprocess.run(
+        ["bash", "-c", script],
+        cwd=tmp_path,
+        env=os.environ | {"PATH": home},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    "line", sorted({line for page in (*PAGES, ROOT / "README.md") for line in lines_of(page)})
+)
+def test_every_command_line_in_the_docs_can_be_read(line: str) -> None:
+    words = shlex.split(line, comments=True)[1:]
+    words = words[: next((at for at, word in enumerate(words) if word in ("|", "||", "&&", ">", ";")), None)]
+    command = typer.main.get_command(app)
+    while words and words[0] in getattr(command, "commands", {}):
+        command, words = command.commands[words[0]], words[1:]  # type: ignore[attr-defined]
+    if words != ["--help"] and "COMMAND" not in words:
+        command.make_context("shoal", list(words), resilient_parsing=False)
 
 
 @pytest.mark.parametrize("metric", [name for name in METRICS if page_of(METRICS, name).is_file()])

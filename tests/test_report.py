@@ -27,7 +27,7 @@ from shoal.cli import app
 from shoal.errors import InternalError, UsageError
 from shoal.exposure import Exposure, exposure_of
 from shoal.report_histogram import bars, histogram
-from shoal.report_page import tag
+from shoal.core.markup import tag
 from shoal.sample import bundled
 
 QUASI = "quasi-identifier"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from shoal.anonymize import anonymize
     from shoal.apply import apply
+    from shoal.arx import Import, import_arx
     from shoal.attack import Attack, attack
     from shoal.compare import compare
     from shoal.comparison import Comparison
@@ -30,6 +31,7 @@ __all__ = [
     "Attack",
     "Comparison",
     "Diagnosis",
+    "Import",
     "Intersection",
     "Measurement",
     "Policy",
@@ -46,6 +48,7 @@ __all__ = [
     "check_hierarchies",
     "compare",
     "diagnose",
+    "import_arx",
     "intersect",
     "measure",
     "profile",
@@ -62,6 +65,7 @@ _HOMES = {
     "Comparison": "comparison",
     "Diagnosis": "diagnosis",
     "Intersection": "successive",
+    "Import": "arx",
     "Measurement": "measure",
     "Policy": "policy",
     "Profile": "profile",
@@ -78,6 +82,7 @@ _HOMES = {
     "compare": "compare",
     "diagnose": "diagnose",
     "intersect": "successive",
+    "import_arx": "arx",
     "measure": "measure",
     "profile": "profile",
     "report": "report",

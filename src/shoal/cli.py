@@ -5,12 +5,14 @@ from __future__ import annotations
 import signal
 import sys
 import tempfile
+from importlib.metadata import version as installed
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from shoal.commands.argus import talk
+from shoal.commands.arx import import_arx
 from shoal.commands.attack import attack
 from shoal.commands.compare import compare
 from shoal.commands.diagnose import diagnose
@@ -59,9 +61,7 @@ from shoal.display import console, escaped, print_json, show_release, show_rows,
 from shoal.errors import ShoalError, interruptible
 
 app = typer.Typer(
-    help="De-identify tables of people's records: every record looks like at least k-1 others.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
 
@@ -76,6 +76,23 @@ app.command()(risk)
 app.command()(attack)
 app.command()(utility)
 app.command()(studio)
+app.command(name="import-arx")(import_arx)
+
+
+def _say_version(asked: bool) -> None:
+    if asked:
+        console().print(f"shoal {installed('shoal')}", highlight=False)
+        raise typer.Exit
+
+
+@app.callback()
+def about(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_say_version, is_eager=True, help="Say which shoal this is."),
+    ] = False,
+) -> None:
+    """De-identify tables of people's records: every record looks like at least k-1 others."""
 
 
 def main() -> None:

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from shoal.errors import OutputError
+from shoal.errors import OutputError, UsageError
 from shoal.publish import cannot, check_place
 
 ENDINGS = (".csv", ".json")
@@ -93,6 +93,22 @@ class Comparison:
         finally:
             with suppress(OSError):
                 temporary.unlink(missing_ok=True)
+
+    def plot(self) -> Any:
+        """Draw what each search lost and how long it took, for each metric, as a figure of matplotlib."""
+        from shoal.comparison_plots import loss_and_time
+        from shoal.plots import together
+
+        plots = loss_and_time(self.rows)
+        if not plots:
+            message = "No search of this comparison has a result to draw. Its rows tell why: note."
+            raise UsageError(message)
+        return together(plots)
+
+    def _repr_html_(self) -> str:
+        from shoal.notebook import comparison_block
+
+        return comparison_block(self)
 
 
 class Stopped(KeyboardInterrupt):

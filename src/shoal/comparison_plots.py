@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from shoal.comparison import Row
 from shoal.plots import Plot, Strip
@@ -29,6 +29,21 @@ def comparison_plots(rows: Sequence[Row]) -> list[Plot]:
                 remarks = place.remarks(of_metric)
                 plots.append(Plot(*told, strips, order, remarks=remarks, bars=place.alone))
     return plots
+
+
+def loss_and_time(rows: Sequence[Row]) -> list[Plot]:
+    """Return one plot for each metric: what each search lost, and how long it took."""
+    found: list[Plot] = []
+    for plot in comparison_plots(rows):
+        if plot.name.endswith("-loss"):
+            found.append(replace(plot, title=plot.title.replace("Information lost", "Loss and time")))
+        elif plot.name.endswith("-seconds"):
+            metric = plot.name.removesuffix("-seconds")
+            if found and found[-1].name == f"{metric}-loss":
+                found[-1] = replace(found[-1], strips=[*found[-1].strips, *plot.strips])
+            else:  # no optimum is known
+                found.append(plot)
+    return found
 
 
 def _quantities(rows: Sequence[Row]) -> Iterator[tuple[str, str, list[tuple[str, Value]]]]:

@@ -237,6 +237,26 @@ class Diagnosis:
         most = min(max_size or len(self.columns), len(self.columns))
         return sum(math.comb(len(self.columns), size) for size in range(1, most + 1))
 
+    def plot(
+        self, suppression_limit: Limit = 0, max_size: int | None = None, *, seconds: float | None = 20
+    ) -> Any:
+        """Draw what each k costs, and the k of sets by their size, as a figure of matplotlib.
+
+        Sets are counted until the seconds are up; the figure tells which are not in it.
+        """
+        from shoal.core.figure import check_matplotlib
+        from shoal.diagnosis_plots import diagnosis_plots
+        from shoal.plots import together
+
+        check_matplotlib()  # before sets are counted
+        plots, _ = diagnosis_plots(self, suppression_limit, max_size, seconds)
+        return together(plots[:2])
+
+    def _repr_html_(self) -> str:
+        from shoal.notebook import diagnosis_block
+
+        return diagnosis_block(self)
+
     def _suppression(self, curve: Curve, k: int, *, at_most: bool) -> Suppression | None:
         most = curve.short(k)
         if at_most:

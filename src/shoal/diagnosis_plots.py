@@ -60,6 +60,8 @@ def _curve(diagnosis: Diagnosis) -> Plot:
     points = [(float(one.k), one.suppressed / diagnosis.records) for one in found]
     if points[0][0] > 1:  # up to the smallest class nothing is suppressed
         points.insert(0, (1.0, 0.0))
+    if len(points) == 1:  # a k above the largest class leaves nothing
+        points.append((points[0][0] + 1, 1.0))
     number = len(diagnosis.columns)
     name = f"{number} columns together" if number > 1 else diagnosis.columns[0]
     strips = [Strip("records to suppress", [{name: points}], percent=True)]

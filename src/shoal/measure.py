@@ -64,6 +64,11 @@ class Measurement:
         """Return the measurement as plain values."""
         return asdict(self)
 
+    def _repr_html_(self) -> str:
+        from shoal.notebook import measurement_block
+
+        return measurement_block(self)
+
 
 def measure(
     table: Any,

@@ -68,6 +68,11 @@ class Negotiation:
             "besides": list(self.besides),
         }
 
+    def _repr_html_(self) -> str:
+        from shoal.notebook import negotiation_block
+
+        return negotiation_block(self)
+
 
 def _plain(offer: Offer | None) -> dict[str, Any] | None:
     return offer.to_dict() if offer else None

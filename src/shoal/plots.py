@@ -10,7 +10,7 @@ from pathlib import Path
 from textwrap import fill
 from typing import Any
 
-from shoal.errors import UsageError
+from shoal.core.figure import blank, check_matplotlib
 from shoal.publish import cannot
 
 FORMATS = ("png", "svg")
@@ -66,11 +66,7 @@ class Plot:
 
 def prepare(folder: Path) -> None:
     """Make sure that plots can be drawn and have a folder to go to, before the work begins."""
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError:
-        message = "Plots need matplotlib: pip install 'shoal[plots]'."
-        raise UsageError(message) from None
+    check_matplotlib()
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -114,16 +110,38 @@ def _save(figure: Any, path: Path) -> None:
     few.save(path, optimize=True)
 
 
-def draw(plot: Plot) -> Any:
-    """Return a plot as a figure."""
-    from matplotlib.figure import Figure
+def together(plots: Sequence[Plot]) -> Any:
+    """Return one figure that holds plots one below the other, for a notebook to show."""
+    sizes = [_size(plot) for plot in plots]
+    heights = [height for _, height in sizes]
 
+    def onto(figure: Any) -> None:
+        parts = figure.subfigures(len(plots), 1, height_ratios=heights, squeeze=False)
+        for plot, (part,) in zip(plots, parts, strict=True):
+            draw(plot, part)
+
+    return styled(max(width for width, _ in sizes), sum(heights), onto)
+
+
+def styled(width: float, height: float, drawing: Callable[[Any], None]) -> Any:
+    """Return a figure of so many inches, drawn in the style of all plots."""
+    figure = blank(width, height)
+    from matplotlib import rc_context
+
+    with rc_context(_STYLE):
+        drawing(figure)
+        figure.draw_without_rendering()  # ticks are made when first drawn
+    return figure
+
+
+def draw(plot: Plot, figure: Any = None) -> Any:
+    """Return a plot as a figure: a new one, or the part of one that is given."""
+    size = _size(plot)
+    figure = figure or blank(*size)
     if plot.bars:
-        return _bars(plot)
+        return _bars(plot, figure)
     across, down = len(plot.headings), len(plot.strips)
     remarks = plot.remarks or [""] * across
-    size = (max(5.6, 1.0 + 2.6 * across), 1.1 + 2.1 * down)
-    figure = Figure(figsize=size, layout="constrained", dpi=100)
     grid = figure.subplots(down, across, sharex=True, sharey="row", squeeze=False)
     lines: dict[str, Any] = {}
     for strip, panels in zip(plot.strips, grid, strict=True):
@@ -147,6 +165,20 @@ def draw(plot: Plot) -> Any:
     columns = max(1, min(len(names), int(size[0] / wide)))
     figure.legend([lines[n] for n in names], names, loc="outside lower center", ncols=columns, frameon=False)
     return figure
+
+
+def _size(plot: Plot) -> tuple[float, float]:
+    """Return the inches that a plot takes across and down."""
+    if not plot.bars:
+        return max(5.6, 1.0 + 2.6 * len(plot.headings)), 1.1 + 2.1 * len(plot.strips)
+    names = _barred(plot)
+    across = 0.6 + 0.08 * max(map(len, names)) + 2.4 * len(plot.strips)
+    return max(5.6, across), 1.3 + 0.26 * len(names)
+
+
+def _barred(plot: Plot) -> list[str]:
+    """Return the names that have a bar."""
+    return [name for name in plot.order if any(name in strip.panels[0] for strip in plot.strips)]
 
 
 def _places(panel: Any, ticks: dict[float, str]) -> None:
@@ -226,15 +258,12 @@ def _turn(sharers: Sequence[str], name: str, alone: Any) -> Any:
     return alone if number == 1 else (_DASH * (number - place), (_DASH, _DASH * (number - 1)))
 
 
-def _bars(plot: Plot) -> Any:
-    """Return a plot of one point per name as bars, whose ends tell their values."""
-    from matplotlib.figure import Figure
+def _bars(plot: Plot, figure: Any) -> Any:
+    """Draw a plot of one point per name as bars, whose ends tell their values."""
     from matplotlib.ticker import MaxNLocator
 
     panels = [strip.panels[0] for strip in plot.strips]
-    names = [name for name in plot.order if any(name in panel for panel in panels)]
-    size = (max(5.6, 0.6 + 0.08 * max(map(len, names)) + 2.4 * len(panels)), 1.3 + 0.26 * len(names))
-    figure = Figure(figsize=size, layout="constrained", dpi=100)
+    names = _barred(plot)
     (grid,) = figure.subplots(1, len(panels), sharey=True, squeeze=False)
     for axes, strip, panel in zip(grid, plot.strips, panels, strict=True):
         values = {names.index(name): line[0][1] for name, line in panel.items()}

@@ -49,7 +49,7 @@ class Profile:
     losses: Mapping[str, tuple[FloatArray, ...]]  # each separable metric's part of each column and level
     grouping: Grouping
     wish: Wish
-    key: str  # under which the input's fingerprint is made
+    key: str = field(repr=False)  # under which the input's fingerprint is made
     fingerprint: str
     problem: Problem | None = field(default=None, repr=False, compare=False)  # where the data is at hand
     stopped: bool = field(default=False, compare=False)  # by Ctrl-C, before all that was asked for
@@ -230,6 +230,24 @@ class Profile:
         from shoal.profile_file import load
 
         return load(Path(path))
+
+    def plot(self, *, k: int | None = None, l: int | None = None, sensitive: str | None = None) -> Any:
+        """Draw the least, mean and largest share suppressed at each height, as a figure of matplotlib.
+
+        What is left out is the policy's wish.
+        """
+        from shoal.core.figure import check_matplotlib
+        from shoal.plots import together
+        from shoal.study import study
+        from shoal.study_plots import study_plots
+
+        check_matplotlib()
+        return together(study_plots(study(self, k=k, l=l, sensitive=sensitive, requests=0))[:1])
+
+    def _repr_html_(self) -> str:
+        from shoal.notebook import profile_block
+
+        return profile_block(self)
 
 
 def profile(

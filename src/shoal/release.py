@@ -35,8 +35,8 @@ class Release:
     policy: Policy
     evaluation: Evaluation
     algorithm: str
-    hierarchies: tuple[Hierarchy, ...]
-    labels: Mapping[str, tuple[str, ...]]  # those that occur in the release
+    hierarchies: tuple[Hierarchy, ...] = field(repr=False)  # which hold values of the input
+    labels: Mapping[str, tuple[str, ...]] = field(repr=False)  # those that occur in the release
     as_is: tuple[str, ...]  # the quasi-identifiers whose values stay as they are
     lattice_size: int
     records: int
@@ -157,3 +157,14 @@ class Release:
             "report": str(self.report) if self.report else None,
             "sensitive_table": str(self.sensitive_table) if isinstance(self.sensitive_table, Path) else None,
         }
+
+    def plot(self) -> Any:
+        """Draw class sizes before and after, and the loss of each column, as a figure of matplotlib."""
+        from shoal.release_plots import release_figure
+
+        return release_figure(self)
+
+    def _repr_html_(self) -> str:
+        from shoal.notebook import release_block
+
+        return release_block(self)

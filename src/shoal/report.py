@@ -14,6 +14,7 @@ from pathlib import Path
 from shoal.algorithms import ALGORITHMS
 from shoal.core import builders
 from shoal.core.contracts import Guarantee, Target
+from shoal.core.markup import Html, joined, own, percent, table, tag
 from shoal.core.schema import Role
 from shoal.metrics import METRICS
 from shoal.models import MODELS
@@ -22,7 +23,7 @@ from shoal.problem import limit_for
 from shoal.publish import REPORT, private_folder
 from shoal.recipe import packages
 from shoal.release import Release
-from shoal.report_page import Html, joined, own, page, percent, table, tag
+from shoal.report_page import page
 from shoal.report_risk import after_of, risks, sizes
 from shoal.report_utility import analyst_loses
 from shoal.utility import Utility

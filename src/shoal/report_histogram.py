@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import pairwise
 
+from shoal.core.markup import Html, joined, tag
 from shoal.exposure import Exposure
-from shoal.report_page import Html, joined, tag
 
 _WIDTH, _HEIGHT = 960, 320
 _LEFT, _RIGHT, _TOP, _BOTTOM = 70, 8, 44, 52

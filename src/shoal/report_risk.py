@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from shoal.core.markup import Html, percent, table, tag
 from shoal.core.schema import Role
 from shoal.core.uniqueness import RULE
 from shoal.exposure import Exposure
 from shoal.release import Release
 from shoal.report_histogram import bars, histogram
-from shoal.report_page import Html, percent, table, tag
 from shoal.risk import TableRisk, risk_of
 
 

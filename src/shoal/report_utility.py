@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from math import sqrt
 
 from shoal.classifier import FOLDS, Prediction
-from shoal.report_page import Html, own, table, tag
+from shoal.core.markup import Html, own, table, tag
 from shoal.utility import Utility
 from shoal.utility_bars import OTHER, Bar, bars_of, shown
 from shoal.utility_columns import ColumnUtility

@@ -105,6 +105,11 @@ class Risk:
             "notes": list(self.notes),
         }
 
+    def _repr_html_(self) -> str:
+        from shoal.notebook import risk_block
+
+        return risk_block(self)
+
 
 def risk(
     table: Any,

@@ -87,6 +87,11 @@ class Study:
         """Return the study as plain values."""
         return asdict(self)
 
+    def _repr_html_(self) -> str:
+        from shoal.notebook import study_block
+
+        return study_block(self)
+
 
 def study(
     profile: Profile,

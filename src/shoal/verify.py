@@ -51,6 +51,11 @@ class Verification:
         """Return the verification as plain values."""
         return {name: value for name, value in asdict(self).items() if name != "exposure"}
 
+    def _repr_html_(self) -> str:
+        from shoal.notebook import verification_block
+
+        return verification_block(self)
+
 
 def verify(
     release: Any,

@@ -4,13 +4,26 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from shoal.errors import UsageError
+
+
+def _names(kind: str) -> Callable[[str], list[str]]:
+    """Return what completes the name of a plug-in in a shell."""
+
+    def complete(incomplete: str) -> list[str]:
+        found = getattr(import_module(f"shoal.{kind}"), kind.upper())
+        own = ["auto"] if kind in ("algorithms", "engines") else []
+        return [name for name in (*own, *found) if name.startswith(incomplete)]
+
+    return complete
+
 
 Data = Annotated[
     Path,
@@ -22,16 +35,31 @@ AsJson = Annotated[
 ]
 Reveal = Annotated[bool, typer.Option(help="Let error messages show values of the data.")]
 Models = Annotated[
-    list[str] | None, typer.Option("--model", help="A privacy model, as k-anonymity:k=5; may be repeated.")
+    list[str] | None,
+    typer.Option(
+        "--model",
+        help="A privacy model, as k-anonymity:k=5; may be repeated.",
+        autocompletion=_names("models"),
+    ),
 ]
 Limit = Annotated[
     str | None,
     typer.Option("--suppression-limit", help="Records that may be suppressed: 5%, 0.05, or a number."),
 ]
 MetricName = Annotated[
-    str | None, typer.Option("--metric", help="The loss to minimize, as coverage:aggregate=geometric.")
+    str | None,
+    typer.Option(
+        "--metric",
+        help="The loss to minimize, as coverage:aggregate=geometric.",
+        autocompletion=_names("metrics"),
+    ),
 ]
-AlgorithmName = Annotated[str | None, typer.Option("--algorithm", help="The search, as ola; auto chooses.")]
+AlgorithmName = Annotated[
+    str | None,
+    typer.Option(
+        "--algorithm", help="The search, as ola; auto chooses.", autocompletion=_names("algorithms")
+    ),
+]
 NodeLevels = Annotated[
     str | None, typer.Option("--node", help="Levels to fix, as age=2,sex=0; the rest is searched.")
 ]
@@ -55,7 +83,12 @@ Seconds = Annotated[
     float | None, typer.Option(help="Stop searching after so many seconds, with the best so far.")
 ]
 EngineName = Annotated[
-    str, typer.Option("--engine", help="Where the table is counted and recoded; auto is duckdb, for files.")
+    str,
+    typer.Option(
+        "--engine",
+        help="Where the table is counted and recoded; auto is duckdb, for files.",
+        autocompletion=_names("engines"),
+    ),
 ]
 SparkMaster = Annotated[
     str | None, typer.Option("--spark-master", help="The master of --engine spark. [default: local[*]]")

@@ -7,9 +7,10 @@ a column's values checks it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -27,14 +28,15 @@ class Hierarchy:
     """A column's groups at every level, as arrays."""
 
     name: str
-    steps: tuple[IntArray, ...]  # steps[l-1]: the group at level l of each group at level l-1
-    labels: tuple[tuple[str, ...], ...]  # label of each group, per level
-    leaves: tuple[IntArray, ...]  # how many values each group covers, per level
+    # What holds a value of the data is not shown where the hierarchy is written as text.
+    steps: tuple[IntArray, ...] = field(repr=False)  # steps[l-1]: the group at l of each group at l-1
+    labels: tuple[tuple[str, ...], ...] = field(repr=False)  # label of each group, per level
+    leaves: tuple[IntArray, ...] = field(repr=False)  # how many values each group covers, per level
     size: int  # how many values the column covers: those listed, else those of the table
-    bounds: tuple[tuple[Bounds, ...], ...] | None = None  # of each group of numbers, per level
+    bounds: tuple[tuple[Bounds, ...], ...] | None = field(default=None, repr=False)  # of groups of numbers
     null: int | None = None  # the code of what is missing
     # (values,): where each value lies on the column's own scale, nan where nowhere; None: it has no scale
-    positions: FloatArray | None = None
+    positions: FloatArray | None = field(default=None, repr=False)
 
     @property
     def height(self) -> int:
@@ -58,6 +60,25 @@ class Hierarchy:
                 known = step[known]
             self._between[low, high] = known
         return known
+
+    def ordered(self, level: int, groups: IntArray) -> list[int]:
+        """Return groups of a level from low to high, where the column has a scale; else as they come."""
+        if self.positions is not None:
+            least = np.full(len(self.labels[level]), np.inf)
+            np.fmin.at(least, self.groups(level), self.positions)
+            groups = groups[np.argsort(least[groups], kind="stable")]
+        return [int(group) for group in groups]
+
+    def plot(self) -> Any:
+        """Draw the groups as a tree, each with the number of its values; returns a figure of matplotlib."""
+        from shoal.core.tree import tree
+
+        return tree(self)
+
+    def _repr_html_(self) -> str:
+        from shoal.core.outline import outline
+
+        return outline(self)
 
 
 def nest(

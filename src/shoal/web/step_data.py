@@ -217,8 +217,10 @@ class _Table:
                         aria_label=f"Hierarchy of {row.column}: {about}",
                     )
 
-    def choose(self, column: str, role: str) -> None:
-        """Give a column its role."""
+    async def choose(self, column: str, role: str) -> None:
+        """Give a column its role; its hierarchy, which may be large, is tried off the event loop."""
+        if role == "quasi-identifier":
+            await anyio.to_thread.run_sync(self.room.desk.fit, column)
         self.room.desk.choose_role(column, role)
         if role == "quasi-identifier":
             self.room.seat.column = column
