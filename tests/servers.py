@@ -121,3 +121,21 @@ def spark() -> Any:
     session.sparkContext.setLogLevel("OFF")
     atexit.register(session.stop)
     return session
+
+
+def watched(engine: Any, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Return a list that will hold every table that comes from the engine or goes to it."""
+    fetch, hold = engine.fetch, engine.hold
+    crossed: list[Any] = []
+
+    def fetched(self: Any, table: Any) -> Any:
+        crossed.append(fetch(self, table))
+        return crossed[-1]
+
+    def held(self: Any, table: Any) -> Any:
+        crossed.append(table)
+        return hold(self, table)
+
+    monkeypatch.setattr(engine, "fetch", fetched)
+    monkeypatch.setattr(engine, "hold", held)
+    return crossed

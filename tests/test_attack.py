@@ -479,3 +479,14 @@ def test_groups_of_rare_prefixes_and_early_years_are_read() -> None:
     assert found.notes == ()
     sizes = {size["records"]: size["persons"] for size in found.to_dict()["sizes"]}
     assert sizes == {2: 4, 4: 8}  # 000 in 1990, 100* before 1936; 000 before 1936, 100* in 1990
+
+
+def test_a_prefix_does_not_cover_codes_that_the_rule_puts_elsewhere() -> None:
+    rule = {"prefix": [2, 1], "together": ["03", "10"], "label": "rare", "pad": [3]}
+    policy = {"columns": {"zip": {"role": QUASI, "hierarchy": rule}}, "models": [{"k-anonymity": {"k": 2}}]}
+    release = pd.DataFrame({"zip": ["0*", "0*", "1*", "1*", "1*", "rare", "12***"]})
+    known = pd.DataFrame({"zip": ["031", "041", "103", "123", "12", "31"]})
+    # 031, 103 and 31, which lost its zero, are among the rare; 12 is 012; another tool wrote the last label.
+    for text, size in zip(known["zip"], (1, 2, 1, 4, 3, 1), strict=True):
+        found = shoal.attack(release, known[known["zip"] == text], ["zip"], policy=policy)
+        assert (text, found.smallest, found.notes) == (text, size, ())

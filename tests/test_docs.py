@@ -87,8 +87,8 @@ def lines_of(page: Path) -> list[str]:
 
 def all_blocks(language: str) -> list[Any]:
     return [
-        pytest.param(block, id=f"{page.relative_to(DOCS)}-{number}")
-        for page in PAGES
+        pytest.param(block, id=f"{page.relative_to(ROOT)}-{number}")
+        for page in (*PAGES, README)
         for number, block in enumerate(blocks(page.read_text(encoding="utf-8"), language), 1)
     ]
 
@@ -328,9 +328,7 @@ def test_every_command_of_a_page_runs_after_the_one_before(page: Path, tmp_path:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize(
-    "line", sorted({line for page in (*PAGES, ROOT / "README.md") for line in lines_of(page)})
-)
+@pytest.mark.parametrize("line", sorted({line for page in (*PAGES, README) for line in lines_of(page)}))
 def test_every_command_line_in_the_docs_can_be_read(line: str) -> None:
     words = shlex.split(line, comments=True)[1:]
     words = words[: next((at for at, word in enumerate(words) if word in ("|", "||", "&&", ">", ";")), None)]

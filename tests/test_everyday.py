@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections import Counter
 from datetime import UTC, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from typer.testing import CliRunner
 
 import shoal
 from shoal.cli import app
+from shoal.core.builder import number_of as core_number_of
 from shoal.errors import DataError, HierarchyError, Infeasible, OutputError, PolicyError, UnknownName
 from shoal.hierarchies import climb
 from shoal.init import ask_roles, guess, policy_text
@@ -257,6 +259,32 @@ def test_guesses_know_numbers_dates_times_and_codes_for_unknown() -> None:
     assert found["nothing"].kind == "empty"
     assert found["code"].kind == "code"
     shoal.anonymize(table, yaml.safe_load(policy_text(list(found.values()), k=2, suppression_limit="90%")))
+
+
+def test_a_column_of_a_million_names_is_not_read_name_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def number_of(text: str) -> Decimal | None:
+        asked.append(text)
+        return core_number_of(text)
+
+    monkeypatch.setattr("shoal.init.number_of", number_of)
+    names = [f"Person {n}" for n in range(5000)]
+    assert guess(pa.table({"who": [*names, "unknown"]}))[0].kind == "category"
+    assert len(asked) < 10
+
+
+def test_codes_for_unknown_lie_far_from_all_other_numbers() -> None:
+    def unknown(*texts: str) -> list[str]:
+        found = guess(pa.table({"n": list(texts)}))[0].hierarchy
+        return found.get("unknown", []) if isinstance(found, dict) else []
+
+    ages = [str(age) for age in range(20, 40)]
+    assert unknown(*ages, "99", "U") == ["99", "U"]
+    assert unknown(*ages, "50", "99") == []
+    assert unknown(*ages, "-1") == ["-1"]
+    assert unknown(*ages, "-5", "-1") == []
+    assert unknown(*ages, "99", "99.0") == ["99"]  # the same number, however it is written
 
 
 def test_a_role_can_be_chosen() -> None:

@@ -18,7 +18,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from servers import needs_postgres, postgres
+from servers import needs_postgres, postgres, watched
 from typer.testing import CliRunner, Result
 
 import shoal
@@ -364,19 +364,8 @@ def test_all_is_read_in_one_state(server: Any, monkeypatch: pytest.MonkeyPatch) 
 def test_only_values_and_counts_cross_the_wire(server: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     from shoal.engines.postgres import Postgres
 
-    fetch, hold = Postgres.fetch, Postgres.hold
-    crossed: list[pa.Table] = []
+    crossed = watched(Postgres, monkeypatch)
 
-    def fetched(self: Any, table: Any) -> pa.Table:
-        crossed.append(fetch(self, table))
-        return crossed[-1]
-
-    def held(self: Any, table: pa.Table) -> Any:
-        crossed.append(table)
-        return hold(self, table)
-
-    monkeypatch.setattr(Postgres, "fetch", fetched)
-    monkeypatch.setattr(Postgres, "hold", held)
     server.execute("INSERT INTO people SELECT people.* FROM people, generate_series(1, 9)")
     run(policy=policy(illness={"role": "other"}))
     assert crossed

@@ -9,7 +9,7 @@ from collections import defaultdict
 from dataclasses import replace
 from html.parser import HTMLParser
 from importlib import import_module
-from itertools import pairwise
+from itertools import combinations, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +24,10 @@ from typer.testing import CliRunner
 import shoal
 from shoal.algorithms import ALGORITHMS
 from shoal.cli import app
+from shoal.core.markup import tag
 from shoal.errors import InternalError, UsageError
 from shoal.exposure import Exposure, exposure_of
 from shoal.report_histogram import bars, histogram
-from shoal.core.markup import tag
 from shoal.sample import bundled
 
 QUASI = "quasi-identifier"
@@ -575,7 +575,27 @@ def test_with_a_population_the_report_tells_of_it() -> None:
     assert [float(risk.removesuffix("%")) for risk in highest] == sorted(
         (float(risk.removesuffix("%")) for risk in highest), reverse=True
     )
-    assert "Unique in the population too, estimated" in page.risks
+    assert "Unique in the population too, by dankar" in page.risks
+
+
+def test_the_report_tells_what_made_records_unique(tmp_path: Path) -> None:
+    release = shoal.anonymize(people(), policy(), output=tmp_path / "release.csv", report=True)
+    assert release.report is not None
+    assert release.special is not None
+    told = release.report.read_text(encoding="utf-8")
+    assert "What made records unique before" in told
+    raw = people()
+
+    def alone(columns: tuple[str, ...]) -> pd.Series:
+        return raw.groupby(list(columns), dropna=False)[columns[0]].transform("size") == 1
+
+    for columns, records in release.special.sets:
+        parts = [part for size in range(1, len(columns)) for part in combinations(columns, size)]
+        minimal = alone(columns)
+        for part in parts:
+            minimal &= ~alone(part)
+        assert records == int(minimal.sum())
+    assert f"{release.special.records:,} records" in told
 
 
 def test_a_population_smaller_than_the_table_is_refused_before_the_search(tmp_path: Path) -> None:

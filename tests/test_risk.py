@@ -21,7 +21,9 @@ from shoal.cli import app
 from shoal.core.chances import chances
 from shoal.errors import DataError, PolicyError, UnknownName, UsageError
 from shoal.exposure import exposure_of
+from shoal.plots import draw
 from shoal.risk import Risk, TableRisk
+from shoal.risk_plots import risk_plots
 
 ROWS = st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from("xyz")), min_size=1, max_size=40)
 
@@ -230,6 +232,16 @@ def test_a_table_without_rows_or_columns_is_refused() -> None:
         shoal.risk(table([("a", "x")]), policy)
 
 
+def test_bounds_stand_for_their_column_without_a_policy_too() -> None:
+    ages = pa.table({"age": [21, 24, 33, 38]})
+    release = pa.table({"age_lower": [20, 20, 30, 30], "age_upper": [29, 29, 39, 39]})
+    found = shoal.risk(ages, columns=["age"], release=release)
+    assert found.after is not None
+    assert (found.before.exposure.smallest, found.after.exposure.smallest) == (1, 2)
+    with pytest.raises(PolicyError, match="Give a release of this table, or name columns that both have"):
+        shoal.risk(ages, columns=["age"], release=release.drop_columns("age_upper"))
+
+
 def test_the_policy_says_how_large_the_population_is() -> None:
     policy: dict[str, Any] = {
         "columns": {name: {"role": "quasi-identifier", "hierarchy": "flat"} for name in "ab"},
@@ -283,6 +295,14 @@ def test_the_command_shows_a_table_and_plots(files: Path) -> None:
     assert "prosecutor risk, highest" in shown.stdout
     assert "secret" not in shown.stdout + shown.stderr
     assert {path.name for path in (files / "plots").iterdir()} >= {"risk.png", "class-sizes.svg"}
+
+
+def test_risks_before_and_after_are_drawn_on_one_scale() -> None:
+    found = shoal.risk(table([("a", "x"), ("b", "y")]), columns=["a"], release=table([("a", "x")] * 4))
+    plot = next(plot for plot in risk_plots(found) if plot.name == "risk")
+    before, after = draw(plot).axes
+    assert before.get_xlim() == after.get_xlim()
+    assert max(after.get_xticks()) <= 1  # no risk is above 100%
 
 
 def test_wrong_usage_ends_with_2(files: Path) -> None:

@@ -22,7 +22,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from servers import needs_spark, spark
+from servers import needs_spark, spark, watched
 
 import shoal
 from shoal.choose import engine_for
@@ -315,22 +315,11 @@ def test_plans_hold_broadcasts_and_no_python(session: Any) -> None:
 def test_only_values_and_counts_come_to_the_driver(session: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     from shoal.engines.spark import Spark
 
-    fetch, hold = Spark.fetch, Spark.hold
-    crossed: list[pa.Table] = []
-
-    def fetched(self: Any, table: Any) -> pa.Table:
-        crossed.append(fetch(self, table))
-        return crossed[-1]
-
-    def held(self: Any, table: pa.Table) -> Any:
-        crossed.append(table)
-        return hold(self, table)
+    crossed = watched(Spark, monkeypatch)
 
     def refuse(*_: Any) -> None:
         raise AssertionError
 
-    monkeypatch.setattr(Spark, "fetch", fetched)
-    monkeypatch.setattr(Spark, "hold", held)
     pq.write_table(people(1200), "people.parquet")
     with monkeypatch.context() as here:
         for name in ("collect", "toPandas", "toLocalIterator", "take", "head"):

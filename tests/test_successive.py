@@ -179,6 +179,9 @@ def test_an_input_that_is_not_the_releases_own_is_refused() -> None:
         shoal.intersect(
             release, release, policy_of(2), table=table, recipe=recipe, old_recipe=recipe, engine=PLAIN
         )
+    both = {"recipe": recipe, "old_recipe": recipe, "engine": PLAIN}
+    with pytest.raises(PolicyError, match="zip"):  # a table that lacks a column
+        shoal.intersect(release, release, policy_of(2), table=table.drop(columns="zip"), **both)
     with pytest.raises(UsageError, match="the recipes of both releases are needed"):
         shoal.intersect(release, release, policy_of(2), table=table, engine=PLAIN)
     chance = Recipe(policy_of(2), None, None, {})
@@ -186,6 +189,64 @@ def test_an_input_that_is_not_the_releases_own_is_refused() -> None:
         shoal.intersect(
             release, release, policy_of(2), table=table, recipe=chance, old_recipe=chance, engine=PLAIN
         )
+
+
+def test_a_recipe_that_divides_equal_records_by_chance_has_no_exact_answer(tmp_path: Path) -> None:
+    table = pd.DataFrame({"age": [30] * 7 + [31, 32, 33], "ill": list("abcdefghij")})
+    columns = {"age": {"role": QUASI, "hierarchy": {"intervals": [5]}}, "ill": {"role": "sensitive"}}
+    policy = {"columns": columns, "models": [{"k-anonymity": {"k": 3}}]}
+    for name, relaxed in (("old", False), ("new", True)):
+        search = {"mondrian": {"relaxed": relaxed}}
+        shoal.anonymize(table, policy | {"algorithm": search}, output=tmp_path / f"{name}.csv")
+    releases = tmp_path / "new.csv", tmp_path / "old.csv"
+    with pytest.raises(UsageError, match="leaves to chance which records look alike"):
+        shoal.intersect(*releases, policy, table=table)
+    assert not shoal.intersect(*releases, policy).exact
+
+
+def test_a_recipe_that_makes_other_classes_of_the_input_has_no_exact_answer(tmp_path: Path) -> None:
+    # Missing values join regions, so that regions overlap and the recipe does not tell who was in which.
+    text = """19:03,,1.47 22:29,y,2.0 12:20,m,1.7 06:07,m,1.69 01:12,f,1.6 21:04,f,1.49 ,x, ,U, 14:20,m,1.5
+        19:00,y, 15:52,,1.8 06:36,, ,,1.5 12:23,U, 15:50,m,1.77 04:27,m,1.94 09:34,m,1.4 06:53,m,1.9"""
+    table = pd.DataFrame([row.split(",") for row in text.split()], columns=["time", "code", "size"])
+    table = table.replace({"": None}).astype({"size": float})
+    rules = {"time": {"times": ["hour"]}, "code": "flat", "size": {"intervals": [0.1, 0.2, 0.4]}}
+    columns: dict[str, Any] = {name: {"role": QUASI, "hierarchy": rule} for name, rule in rules.items()}
+    columns["size"]["release_as"] = "bounds"
+    policy = {"columns": columns, "models": [{"k-anonymity": {"k": 3}}], "algorithm": "mondrian"}
+    release = tmp_path / "release.csv"
+    shoal.anonymize(table, policy, output=release)
+    with pytest.raises(UsageError, match="other classes than its recipe makes of the input"):
+        shoal.intersect(release, release, policy, table=table)
+    other = table.assign(code="m", time="23:59")  # an input that the recipe covers nothing of
+    with pytest.raises(UsageError, match="Is it the table that both were made from"):
+        shoal.intersect(release, release, policy, table=other)
+
+
+def test_a_group_of_rare_prefixes_can_hold_the_codes_of_the_other_release() -> None:
+    rule = {"prefix": [2], "together": ["03", "10"], "label": "rare"}
+    columns = {
+        "zip": {"role": QUASI, "hierarchy": rule},
+        "age": {"role": QUASI, "hierarchy": {"cuts": [[40]]}},
+    }
+    policy = {"columns": columns, "models": [{"k-anonymity": {"k": 2}}]}
+    new = pd.DataFrame({"zip": ["rare"] * 4, "age": ["30"] * 2 + ["50"] * 2})
+    old = pd.DataFrame({"zip": ["103"] * 4, "age": ["*"] * 4})
+    found = shoal.intersect(new, old, policy, engine=PLAIN)
+    assert found.pairs == 2  # and no class of which no record is in the other release
+
+
+def test_an_estimate_that_proves_nothing_says_so() -> None:
+    policy = policy_of(2, ("age",))
+    new = pd.DataFrame({"age": ["0-9"] * 4 + ["10-19"] * 4, "zip": "1", "colour": "red", "ill": "flu"})
+    old = new.assign(age=["0-4"] * 2 + ["5-9"] * 2 + ["10-14"] * 2 + ["15-19"] * 2)
+    found = shoal.intersect(new, old, policy, engine=PLAIN)
+    assert (found.remaining, found.exact, found.holds) == (2, False, True)
+    assert found.note is not None
+    assert found.note.endswith("The input tells exactly.")
+    assert shoal.intersect(new, new, policy, engine=PLAIN).note is None
+    warned = shoal.intersect(new, old.iloc[1:], policy, engine=PLAIN)
+    assert (warned.holds, warned.note) == (False, None)
 
 
 @pytest.fixture(scope="module")

@@ -43,6 +43,7 @@ from shoal.risk import persons_of
 from shoal.search import search
 from shoal.sensitive import reference_of
 from shoal.sensitive_table import path_beside, sensitive_table, separated
+from shoal.special import SPECIAL_SIZE, Special, special_uniques
 from shoal.utility import Utility, compared
 from shoal.verify import Verification, judge
 
@@ -183,6 +184,7 @@ class _Run:
             found,
             verification,
             utility=measured,
+            special=self.special(found) if self.wish.report else None,
             output=target.name if target.kind == "table" else begun.output,
             codebook=begun.beside[CODEBOOK],
             report=private_folder(begun.output) / REPORT if self.wish.report else None,
@@ -279,6 +281,14 @@ class _Run:
             opened, told = self.engine.open(released), self.progress
             return compared(self.engine, found.table, opened, self.policy, progress=told, lenient=True)
         return None
+
+    def special(self, found: _Found) -> Special | None:
+        """Look for what makes records unique, for the report."""
+        counts = found.problem.counts
+        if not counts.held:
+            return None
+        columns = self.policy.roles.quasi_identifiers
+        return special_uniques(counts, columns, SPECIAL_SIZE, progress=self.progress)
 
     def faults(self, found: _Found, verification: Verification, released: Any) -> list[str]:
         """Say what must not be: that models are violated, unless the search promises nothing of them."""

@@ -48,8 +48,11 @@ class _Side:
 
 def estimated(
     engine: Engine, releases: Pair, told: tuple[Knowledge, Knowledge], k: int
-) -> tuple[int, int, int]:
-    """Return the least records that a pair can have, the pairs that have some, and the records below k."""
+) -> tuple[int, int, int, bool]:
+    """Return the least records that a pair can have, the pairs that have some, and the records below k.
+
+    The last tells whether no pair can have fewer, as where both show the same classes.
+    """
     tables = [engine.open(release) for release in releases]
     available = [engine.columns(table) for table in tables]
     policies = [one.policy for one in told if one.policy is not None]
@@ -76,8 +79,8 @@ def estimated(
     )
     ids = _common_codes(new, old)
     if not (new.extra or old.extra) and set(_released(new)) == set(_released(old)):
-        return _same(new, old, ids, k)
-    return _pairs([quasi[place] for place in common], new, old, ids, k)
+        return *_same(new, old, ids, k), True
+    return *_pairs([quasi[place] for place in common], new, old, ids, k), False
 
 
 def _shown(name: str, told: Knowledge, available: Sequence[str]) -> Shown | None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from shoal.errors import OutputError, UsageError
-from shoal.publish import cannot, check_place
+from shoal.publish import cannot, check_file
 
 ENDINGS = (".csv", ".json")
 
@@ -126,12 +126,4 @@ def check_output(path: Path, *, force: bool, table: Any = None) -> None:
     if path.suffix not in ENDINGS:
         message = f"A comparison is written as {' or '.join(ENDINGS)}, got {path.name!r}."
         raise OutputError(message)
-    check_place(path)
-    if not path.exists():
-        return
-    if isinstance(table, str | Path) and Path(table).exists() and path.samefile(table):
-        message = f"{str(path)!r} is the input and would be replaced. Name another output."
-        raise OutputError(message)
-    if not force:
-        message = f"{str(path)!r} exists. Use --force to replace it."
-        raise OutputError(message)
+    check_file(path, force=force, table=table)

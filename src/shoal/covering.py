@@ -10,8 +10,10 @@ import numpy as np
 
 from shoal.core.arrays import FloatArray, IntArray
 from shoal.core.builder import Builder
+from shoal.core.hierarchy import TOP
 from shoal.core.linking import Compatible
 from shoal.core.numbers import Banded
+from shoal.core.prefixes import Prefix
 from shoal.errors import DataError
 from shoal.meaning import EVERYTHING, Meaning, Span
 from shoal.released import Shown
@@ -69,7 +71,16 @@ def covered(
             "known has. Give the policy or the recipe where they may be groups."
         )
     more = by_rule(rule, texts) if rule is not None and len(one.parts) == 1 else ()
+    if isinstance(rule, Prefix):  # it gives each code its labels: 1* is not one that has a group of its own
+        labels = [replace(label, stems=()) if _own(rule, label) else label for label in labels]
     return covering(one.name, labels, values, more)
+
+
+def _own(rule: Prefix, label: Meaning) -> bool:
+    """Tell whether the rule itself writes a label: a group, or as many characters as it keeps."""
+    if rule.together and rule.label in label.texts:
+        return True
+    return any(len(stem) in rule.prefix and stem + TOP in label.texts for stem in label.stems)
 
 
 def _labels(number: int) -> str:
@@ -116,14 +127,13 @@ class _Index:
     def of(cls, values: Sequence[Meaning]) -> _Index:
         texts: dict[str, list[int]] = {}
         spans: dict[str, list[tuple[float, float, int]]] = {}
-        stems = []
+        stems: list[tuple[str, int]] = []
         for place, value in enumerate(values):
             for text in value.texts:
                 texts.setdefault(text, []).append(place)
             for span in value.spans:
                 spans.setdefault(span.scale, []).append((span.low, span.high, place))
-            if value.stem is not None:
-                stems.append((value.stem, place))
+            stems += [(stem, place) for stem in value.stems]
         both = sorted((text, place) for text, places in texts.items() for place in places)
         return cls(texts, both, stems, {scale: _Scale.of(found) for scale, found in spans.items()})
 
@@ -133,10 +143,10 @@ class _Index:
         for text in label.texts:
             found += self.texts.get(text, ())
             found += given.get(text, ())
-        if label.stem is not None:
-            found += self._beginning(label.stem)
+        for stem in label.stems:
+            found += self._beginning(stem)
         for stem, place in self.stems:
-            if any(text.startswith(stem) for text in label.texts) or _alike(stem, label.stem):
+            if any(text.startswith(stem) for text in label.texts) or _alike(stem, label.stems):
                 found.append(place)
         pieces = [self.scales[span.scale].meeting(span) for span in label.spans if span.scale in self.scales]
         every = np.concatenate([np.array(found, np.int64), *pieces])
@@ -151,8 +161,8 @@ class _Index:
         return found
 
 
-def _alike(stem: str, other: str | None) -> bool:
-    return other is not None and (stem.startswith(other) or other.startswith(stem))
+def _alike(stem: str, others: Iterable[str]) -> bool:
+    return any(stem.startswith(other) or other.startswith(stem) for other in others)
 
 
 @dataclass(frozen=True)

@@ -23,8 +23,9 @@ from shoal.core.subsets import Columns, Curve, Limits, Search, Source, every_set
 from shoal.errors import DataError, UsageError
 from shoal.findings import ColumnSet, Overview, Pruned, SetFinding, Sets, SetTable, Suggestion, Suppression
 from shoal.init import Guess, guess_column, policy_text
+from shoal.publish import check_file
 from shoal.questions import Answer, ask, check_names, check_whole
-from shoal.rows import check_rows_file, write_rows_file
+from shoal.rows import write_rows_file
 from shoal.shares import limit_in_records
 
 T = TypeVar("T")
@@ -180,7 +181,7 @@ class Diagnosis:
         The file is closed to others. Returns how many there are.
         """
         k = self._check_k(k)
-        check_rows_file(Path(path), force=force, table=self.origin)
+        check_file(Path(path), force=force, table=self.origin)
         places = self._places(columns)
         classes, measures = self.source.onto(places).classes()
         gone = measures < k

@@ -47,10 +47,10 @@ _NAMES = (
         "marital educ occupation job work.?class insur date admi discharg death year month language weight",
     ),
 )
-_UNKNOWN = (
+_UNKNOWN = {
     "unknown", "Unknown", "UNKNOWN", "U", "u", "?", "NA", "N/A", "n/a", "na", "-", "none", "-1", "99", "999",
     "9999", "99999", "999999",
-)  # fmt: skip
+}  # fmt: skip
 _DATE_FORMATS = (None, "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y%m%d")
 
 
@@ -142,19 +142,22 @@ def _separation(counts: Counts) -> float:
 
 def _unknown(texts: Sequence[str]) -> list[str]:
     """Return the codes that mean "unknown": among numbers, only one that lies far from all others."""
+    found = [text for text in texts if text in _UNKNOWN]
+    if not any(number_of(text) is not None for text in found):
+        return found
     if any(len(text) > 1 and text.startswith("0") for text in texts):  # digits, but codes
-        return [text for text in texts if text in _UNKNOWN]
-    numbers = sorted(number for text in texts if (number := number_of(text)) is not None)
-    found = []
-    for text in texts:
-        code = number_of(text)
-        if text in _UNKNOWN and code is not None:
-            others = [number for number in numbers if number != code]
-            if others and (max(others) >= code / 2 if code > 0 else min(others) < 0):
-                continue
-        if text in _UNKNOWN:
-            found.append(text)
-    return found
+        return found
+    numbers = sorted({number for text in texts if (number := number_of(text)) is not None})
+    return [text for text in found if _far(number_of(text), numbers)]
+
+
+def _far(code: Decimal | None, numbers: Sequence[Decimal]) -> bool:
+    """Tell whether a code lies far from all other numbers, which ascend, or is none."""
+    if code is None or len(numbers) == 1:
+        return True
+    if code > 0:
+        return max(number for number in numbers[-2:] if number != code) < code / 2
+    return min(number for number in numbers[:2] if number != code) >= 0
 
 
 def _role(name: str, finding: Finding | None, distinct: int, records: int) -> tuple[Role | None, str]:
@@ -179,21 +182,40 @@ def _kind(texts: Sequence[str], unknown: Sequence[str]) -> tuple[str, Any]:
     days = len(texts) > 5 and all(len(text) == 8 and text.isdigit() and is_date(text) for text in texts)
     if days and all(_is_date(text, "%Y%m%d") for text in texts):
         return "date", {"dates": ["month", "quarter", "year"], "format": "%Y%m%d", **extra}
-    numbers = [number_of(text) for text in texts]
-    codes = len({len(text) for text in texts}) == 1 and len(texts) > 5 and any(t[0] == "0" for t in texts)
-    whole = [number for number in numbers if number is not None]
-    if len(whole) == len(texts) and not codes:
-        return "number", {"intervals": _widths(whole), **extra} if len(texts) > 5 else "flat"
+    length = len(texts[0])
+    numbers = _numbers(texts)
+    if numbers and not _are_codes(texts):
+        return "number", {"intervals": _widths(numbers), **extra} if len(texts) > 5 else "flat"
     for style in _DATE_FORMATS:
         if all(_is_date(text, style) for text in texts):
             form = {"format": style} if style else {}
             return "date", {"dates": ["month", "quarter", "year"], **form, **extra}
     if all(":" in text and minute_of(text) is not None for text in texts):
         return "time", {"times": ["hour", "part_of_day"], **extra}
-    length = len(texts[0])
     if len(texts) > 5 and 3 <= length <= 12 and all(len(t) == length and _is_code(t) for t in texts):
         return "code", {"prefix": list(range(length - 2, 0, -1))[:4], **extra}
     return "category", "flat"
+
+
+def _numbers(texts: Sequence[str]) -> list[Decimal]:
+    """Return the numbers that the texts are; none where one is no number, which is mostly soon seen."""
+    found = []
+    for text in texts:
+        number = number_of(text)
+        if number is None:
+            return []
+        found.append(number)
+    return found
+
+
+def _are_codes(texts: Sequence[str]) -> bool:
+    """Tell digits of one length, some with a zero before them, from numbers."""
+    length = len(texts[0])
+    return (
+        len(texts) > 5
+        and any(text[0] == "0" for text in texts)
+        and all(len(text) == length for text in texts)
+    )
 
 
 def _is_date(text: str, style: str | None) -> bool:

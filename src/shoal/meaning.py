@@ -51,7 +51,7 @@ class Meaning:
     everything: bool = False
     texts: frozenset[str] = frozenset()
     spans: tuple[Span, ...] = ()
-    stem: str | None = None  # what codes begin with
+    stems: tuple[str, ...] = ()  # what codes begin with: one of these
     understood: bool = True  # else it may be the name of any group
 
 
@@ -176,9 +176,11 @@ class Reader:
             *(_dates(text) if self._may_be(Dates) else ()),
             *(_times(text) if self._may_be(Times) else ()),
         ]
+        if isinstance(self.rule, Prefix) and self.rule.together and text == self.rule.label:
+            return Meaning(texts=own, stems=self.rule.together)
         if TOP in text and self._may_be(Prefix):
             stem = text[: text.index(TOP)]
-            return Meaning(texts=own, stem=stem) if stem else EVERYTHING
+            return Meaning(texts=own, stems=(stem,)) if stem else EVERYTHING
         places = tuple(dict.fromkeys([*spans, *self._places(text)]))
         plain = isinstance(self.rule, Flat | Prefix)  # any other text is a value as it is
         read = bool(places and not self._lists) or bool(between) or plain

@@ -265,16 +265,20 @@ def _bars(plot: Plot, figure: Any) -> Any:
     panels = [strip.panels[0] for strip in plot.strips]
     names = _barred(plot)
     (grid,) = figure.subplots(1, len(panels), sharey=True, squeeze=False)
+    both = zip(plot.strips, panels, strict=True)  # shares that stand side by side have one scale
+    shares = [line[0][1] for strip, panel in both if strip.percent for line in panel.values()]
     for axes, strip, panel in zip(grid, plot.strips, panels, strict=True):
         values = {names.index(name): line[0][1] for name, line in panel.items()}
         colours = [_COLOURS[plot.order.index(names[place]) % len(_COLOURS)] for place in values]
         drawn = axes.barh(list(values), list(values.values()), color=colours, height=0.7)
         told = [f"{up * 100:.4g}%" if strip.percent else _number(up) for up in values.values()]
         axes.bar_label(drawn, told, padding=3, fontsize="small")
-        axes.set_xlim(0, (max(values.values()) or 1) * 1.3)
+        axes.set_xlim(0, (max(shares if strip.percent else values.values()) or 1) * 1.3)
         axes.set_xlabel(strip.label.replace("\n", " "))
         axes.xaxis.set_major_formatter(_percent if strip.percent else _plain)
         axes.xaxis.set_major_locator(MaxNLocator(4))
+        if strip.percent:
+            axes.set_xticks([tick for tick in axes.get_xticks() if 0 <= tick <= 1])
         axes.grid(visible=False, axis="y")
     grid[0].set_yticks(range(len(names)), names)
     grid[0].invert_yaxis()

@@ -291,6 +291,18 @@ def check_place(output: Path, *, folder: bool = False) -> None:
         raise OutputError(message)
 
 
+def check_file(path: Path, *, force: bool, table: Any = None) -> None:
+    """Refuse a file that cannot be written, is the table that is read, or exists."""
+    check_place(path)
+    if not path.exists():
+        return
+    if isinstance(table, str | Path) and Path(table).exists() and path.samefile(table):
+        message = f"{str(path)!r} is the input and would be replaced. Name another output."
+        raise OutputError(message)
+    if not force:
+        raise _exists(str(path))
+
+
 def _check_free(target: Target, beside: Beside, *, force: bool) -> None:
     for path in _parts(target, beside):
         if path.exists() and not force:

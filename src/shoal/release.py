@@ -14,6 +14,7 @@ from shoal.exposure import Exposure
 from shoal.losses import ColumnLoss
 from shoal.outliers import Outliers
 from shoal.policy import Policy
+from shoal.special import Special
 from shoal.utility import Utility
 from shoal.verify import Verification
 
@@ -53,9 +54,9 @@ class Release:
     report: Path | None = None
     sensitive_table: Any = field(default=None, repr=False)  # where the sensitive column is apart; or its file
     outliers: Outliers | None = None  # what was rare before cells were blanked, where a search looks for it
-    utility: Utility | None = field(
-        default=None, repr=False
-    )  # what the analyst loses, where a report tells it
+    # Where a report tells it: what the analyst loses, and what made records of the input unique.
+    utility: Utility | None = field(default=None, repr=False)
+    special: Special | None = field(default=None, repr=False)
 
     @property
     def levels(self) -> dict[str, int] | None:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from shoal.core.markup import Html, percent, table, tag
+from shoal.core.markup import Html, joined, own, percent, table, tag
 from shoal.core.schema import Role
-from shoal.core.uniqueness import RULE
+from shoal.core.uniqueness import UNIQUENESS_MODELS
 from shoal.exposure import Exposure
 from shoal.release import Release
 from shoal.report_histogram import bars, histogram
 from shoal.risk import TableRisk, risk_of
+from shoal.special import Special
+
+_SETS = 8  # of columns that are shown
 
 
 def after_of(release: Release) -> Exposure:
@@ -45,6 +48,30 @@ def risks(release: Release, k: int) -> Iterator[Html]:
         numbers=(1, 2),
     )
     yield from _notes(release, persons)
+    if release.special is not None:
+        yield from _special(release.special)
+
+
+def _special(found: Special) -> Iterator[Html]:
+    """Tell which sets of columns made records of the input unique."""
+    if not found.sets:
+        return
+    rows = [(joined(_between(columns)), f"{records:,}") for columns, records in found.sets[:_SETS]]
+    yield table(
+        "What made records unique before: sets of columns", ("Columns", "Records"), rows, numbers=(1,)
+    )
+    more = len(found.sets) - _SETS
+    words = (
+        f"{found.records:,} records ({percent(found.share)}) are told apart by {found.size} columns or fewer"
+    )
+    words += f"; {more:,} more sets do so." if more > 0 else "."
+    yield tag("p", f"{words} No column of a set can be left out of it.", class_="quiet")
+
+
+def _between(columns: Sequence[str]) -> Iterator[object]:
+    for place, name in enumerate(columns):
+        yield ", " if place else ""
+        yield own(name)
 
 
 def _in_population(both: Sequence[TableRisk], persons: int | None) -> Iterator[Sequence[object]]:
@@ -53,12 +80,13 @@ def _in_population(both: Sequence[TableRisk], persons: int | None) -> Iterator[S
         return
     yield "Highest journalist risk, estimated", *[percent(one.journalist.highest) for one in both]
     yield "Average journalist risk, estimated", *[percent(one.journalist.average) for one in both]
-    alike = [next(found for found in one.uniques if found.model == RULE) for one in both]
-    told = [
-        "no estimate" if found.in_sample is None else _of(one, found.in_sample)
-        for one, found in zip(both, alike, strict=True)
-    ]
-    yield "Unique in the population too, estimated", *told
+    for place, model in enumerate(UNIQUENESS_MODELS):
+        found = [one.uniques[place].in_sample for one in both]
+        told = [
+            "no estimate" if number is None else _of(one, number)
+            for one, number in zip(both, found, strict=True)
+        ]
+        yield f"Unique in the population too, by {model}", *told
 
 
 def _of(one: TableRisk, records: float) -> str:

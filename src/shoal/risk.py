@@ -25,7 +25,7 @@ from shoal.policy import Policy
 from shoal.questions import check_names
 from shoal.sensitive import with_population
 from shoal.shares import share_of
-from shoal.special import Special, special_uniques
+from shoal.special import SPECIAL_SIZE, Special, special_uniques
 from shoal.verify import masked_in
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ def risk(
     threshold: float | str | None = None,
     population_size: int | None = None,
     sampling_share: float | str | None = None,
-    special_size: int | None = 3,
+    special_size: int | None = SPECIAL_SIZE,
     engine: str | Engine = AUTO,
     memory_limit: str | None = None,
     progress: Progress | None = None,
@@ -185,7 +185,10 @@ class _Run:
         if columns is not None:
             return check_names([columns] if isinstance(columns, str) else columns, available)
         if self.policy is None:
-            message = "Name the columns that somebody could know of a person, or give a policy."
+            message = (
+                "Name the columns that somebody could know of a person (--columns), or give a policy, as "
+                "`shoal init` makes one (--policy)."
+            )
             raise UsageError(message)
         quasi = self.policy.roles.quasi_identifiers
         shown = [own for name in quasi for own in self.policy.released(name)]
@@ -193,7 +196,10 @@ class _Run:
             if set(names) <= set(available):
                 return names
         absent = [name for name in quasi if name not in available]
-        message = f"The table lacks quasi-identifiers of the policy: {', '.join(map(repr, absent))}."
+        message = (
+            f"The table lacks quasi-identifiers of the policy: {', '.join(map(repr, absent))}. "
+            "Give the policy of this table, or name the columns."
+        )
         raise PolicyError(message)
 
     def count(self, table: Any, columns: Sequence[str]) -> tuple[Counts, dict[str, Domain]]:
@@ -217,11 +223,14 @@ class _Run:
     def released(self, release: Any, columns: Sequence[str]) -> tuple[Sequence[str], Counts]:
         """Return the columns that a release shows, and count its classes; masked records are in none."""
         opened = self.engine.open(release)
-        bounds = () if self.policy is None else self.policy.as_bounds
-        shown = [own for name in columns for own in released_columns(name, bounds=name in bounds)]
-        absent = [name for name in shown if name not in self.engine.columns(opened)]
+        there = self.engine.columns(opened)
+        shown = [own for name in columns for own in self._shown(name, there)]
+        absent = [name for name in shown if name not in there]
         if absent:
-            message = f"The release lacks columns: {', '.join(map(repr, absent))}."
+            message = (
+                f"The release lacks columns: {', '.join(map(repr, absent))}. "
+                "Give a release of this table, or name columns that both have."
+            )
             raise PolicyError(message)
         masks = self.policy is not None and self.policy.suppressed == "mask"
         sensitive = self.policy.sensitive_needed if self.policy and masks else ()
@@ -232,6 +241,13 @@ class _Run:
         if not masks:
             return shown, counts
         return shown, counts.only(~masked_in(Classes(counts), shown, domains))
+
+    def _shown(self, name: str, there: Sequence[str]) -> Sequence[str]:
+        """Return what stands for a column in a release: itself, or two columns that hold its bounds."""
+        ends = released_columns(name, bounds=True)
+        if self.policy is not None:
+            return ends if name in self.policy.as_bounds else (name,)
+        return ends if name not in there and set(ends) <= set(there) else (name,)
 
     def assess(
         self, counts: Counts, columns: Sequence[str], threshold: float, persons: int | None

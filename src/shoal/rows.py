@@ -6,24 +6,9 @@ import os
 import secrets
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from shoal.core.arrays import IntArray
-from shoal.errors import OutputError
-from shoal.publish import cannot, check_place
-
-
-def check_rows_file(path: Path, *, force: bool, table: Any) -> None:
-    """Refuse a file that the numbers cannot or must not be written to."""
-    check_place(path)
-    if not path.exists():
-        return
-    if isinstance(table, str | Path) and Path(table).exists() and path.samefile(table):
-        message = f"{str(path)!r} is the input and would be replaced. Name another file."
-        raise OutputError(message)
-    if not force:
-        message = f"{str(path)!r} exists. Use --force to replace it."
-        raise OutputError(message)
+from shoal.publish import cannot
 
 
 def write_rows_file(path: Path, numbers: IntArray) -> None:

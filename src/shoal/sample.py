@@ -145,8 +145,9 @@ def write_csv(path: str | PathLike[str], records: int = 5000, seed: int = 7) -> 
         csv.write_csv(table, file, csv.WriteOptions(include_header=False, quoting_style="none"))
 
 
-def bundled(folder: Path, *, force: bool = False) -> tuple[Path, Path]:
+def bundled(folder: str | Path, *, force: bool = False) -> tuple[Path, Path]:
     """Copy the bundled sample and its policy into a folder and return both paths."""
+    folder = Path(folder)
     found = []
     try:
         folder.mkdir(parents=True, exist_ok=True)

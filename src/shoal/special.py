@@ -14,6 +14,7 @@ from shoal.core.suda import Suda, suda
 from shoal.core.warm import to_find_uniques
 
 _MOST = 27  # columns
+SPECIAL_SIZE = 3  # columns of the largest sets that are looked at, where nobody says it
 FRACTION = 0.01  # of the population that is in the table, for DIS-SUDA, where nobody says it
 
 

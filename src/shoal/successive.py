@@ -20,9 +20,9 @@ from shoal.core.arrays import IntArray
 from shoal.core.contracts import Engine
 from shoal.core.counts import Counts, numbered, packed
 from shoal.core.recoding import Recoding
-from shoal.errors import DataError, UsageError
+from shoal.errors import DataError, Infeasible, UsageError
 from shoal.policy import Policy
-from shoal.problem import counted, problem_of
+from shoal.problem import check_columns, counted, problem_of
 from shoal.publish import private_folder
 from shoal.recipe import Recipe
 from shoal.released import Knowledge, knowledge_of
@@ -37,11 +37,12 @@ class Intersection:
     exact: bool  # counted on the input; else estimated from the releases
     pairs: int  # of a class of one and a class of the other, or none, with records in both
     records: int  # those in pairs of fewer than k
-    warning: str | None
+    warning: str | None  # less than k remains, or may
+    note: str | None = None  # an estimate does not prove that k remains
 
     @property
     def holds(self) -> bool:
-        """Whether k remains."""
+        """Whether k remains, as far as it was counted or estimated."""
         return self.warning is None
 
     def to_dict(self) -> dict[str, Any]:
@@ -71,13 +72,20 @@ def intersect(
     if table is not None:
         sizes = _exact(engine, table, [(new, _recipe(new, recipe)), (old, _recipe(old, old_recipe))])
         few = sizes[sizes < k]
-        least, pairs, records = int(sizes.min()), len(sizes), int(few.sum())
+        least, pairs, records, proven = int(sizes.min()), len(sizes), int(few.sum()), True
     else:
         told = knowledge_of(policy, recipe), knowledge_of(old_policy or policy, old_recipe)
-        least, pairs, records = estimated(engine, (new, old), told, k)
+        least, pairs, records, proven = estimated(engine, (new, old), told, k)
     remaining = least or None
     warning = _warning(least, k, exact=table is not None) if pairs and least < k else None
-    return Intersection(k, remaining, table is not None, pairs, records, warning)
+    note = None if proven or warning else _UNPROVEN
+    return Intersection(k, remaining, table is not None, pairs, records, warning, note)
+
+
+_UNPROVEN = (
+    "The releases alone do not prove this: their classes differ, and records that lie in a class of each may "
+    "be fewer. The input tells exactly."
+)
 
 
 def _warning(remaining: int, k: int, *, exact: bool) -> str:
@@ -103,6 +111,8 @@ def _recipe(release: Any, given: Any) -> Recipe:
 def _exact(engine: Engine, table: Any, releases: list[tuple[Any, Recipe]]) -> IntArray:
     """Return the sizes of the table's parts by what the releases show; what neither shows is left out."""
     opened = engine.open(table)
+    for _, recipe in releases:
+        check_columns(recipe.policy, engine.columns(opened))
     every = [recipe.policy.roles.quasi_identifiers for _, recipe in releases]
     columns = list(dict.fromkeys(name for names in every for name in names))
     counts = engine.count(opened, columns)[0].near()
@@ -115,7 +125,8 @@ def _exact(engine: Engine, table: Any, releases: list[tuple[Any, Recipe]]) -> In
         ]
         of = numbered(packed(both))[len(own) :]  # the release's own combinations come first, each once
         looks.append(classes[of] + 1)
-        _check(engine, release, recipe, int(own.sizes[classes >= 0].sum()), own.records)
+        sizes = np.bincount(classes + 1, own.sizes)[1:].astype(np.int64)  # the suppressed come first
+        _check(engine, release, recipe, sizes[sizes > 0], own.records)
     kept = (looks[0] > 0) | (looks[1] > 0)
     cells = numbered(packed([look[kept] for look in looks]))
     return np.bincount(cells, counts.sizes[kept]).astype(np.int64)
@@ -123,13 +134,17 @@ def _exact(engine: Engine, table: Any, releases: list[tuple[Any, Recipe]]) -> In
 
 def _classes(engine: Engine, table: Any, recipe: Recipe) -> tuple[Counts, IntArray]:
     """Return the combinations of a table and the class that a recipe puts each into, -1 where suppressed."""
-    if recipe.levels is None and recipe.regions is None:
+    relaxed = getattr(recipe.policy.search_algorithm, "relaxed", False)  # divides records that are alike
+    if recipe.levels is None and (relaxed or recipe.regions is None):
         raise UsageError(_BY_CHANCE)
     counts, domains = counted(table, recipe.policy, engine)
     counts = counts.near()
     problem = problem_of(recipe.policy, counts, domains, recipe.levels, engine.memory)
     wish = Wish(recipe.policy, recipe.levels, regions=recipe.regions)
-    _, evaluation = wish.found(problem, lambda *_: None)
+    try:
+        _, evaluation = wish.found(problem, lambda *_: None)
+    except Infeasible:
+        raise UsageError(_OTHERS) from None
     recoding = evaluation.recoding or problem.recoding(evaluation.node)
     of = _of(counts, recoding)
     if recoding.regions is not None:
@@ -141,7 +156,7 @@ def _classes(engine: Engine, table: Any, recipe: Recipe) -> tuple[Counts, IntArr
 
 _BY_CHANCE = (
     "A recipe leaves to chance which records look alike, so the input does not tell it. Leave out the input: "
-    "the releases alone bound what remains."
+    "the releases alone give an estimate."
 )
 
 
@@ -150,21 +165,32 @@ def _of(counts: Counts, recoding: Recoding) -> IntArray:
     if recoding.regions is None:
         groups = [own[counts.codes(column)] for column, own in enumerate(recoding.groups)]
         return numbered(packed(groups))
-    if recoding.regions.split:
-        raise UsageError(_BY_CHANCE)
     found = np.empty(len(counts), np.int64)
     found[recoding.regions.rows] = recoding.regions.classes
     return found
 
 
-def _check(engine: Engine, release: Any, recipe: Recipe, kept: int, records: int) -> None:
-    """Refuse an input or a recipe that the release is not made from: its records are others."""
-    names = engine.columns(opened := engine.open(release))
-    rows = engine.count(opened, names[:1])[0].records
-    expected = {kept, records} if recipe.policy.suppressed == "mask" else {kept}
+def _check(engine: Engine, release: Any, recipe: Recipe, sizes: IntArray, records: int) -> None:
+    """Refuse an input or a recipe that the release is not made from: it has other records or classes."""
+    policy = recipe.policy
+    shown = [part for name in policy.roles.quasi_identifiers for part in policy.released(name)]
+    there = engine.count(engine.open(release), shown)[0].near().sizes
+    rows, kept = int(there.sum()), int(sizes.sum())
+    expected = {kept, records} if policy.suppressed == "mask" else {kept}
     if rows not in expected:
         message = (
             f"A release has {rows:,} records, and its recipe keeps {kept:,} of the input: they do not belong "
             "together. Give the table that both releases were made from, and their recipes."
         )
         raise DataError(message)
+    masked = [rows - kept] if rows > kept else []
+    if sorted(there.tolist()) != sorted([*sizes.tolist(), *masked]):
+        raise UsageError(_OTHERS)
+
+
+# Regions overlap where values are missing: which of several a record is in, the recipe does not tell.
+_OTHERS = (
+    "A release has other classes than its recipe makes of the input, so the input does not tell which "
+    "records look alike. Is it the table that both were made from? Else leave it out: the releases alone "
+    "give an estimate."
+)

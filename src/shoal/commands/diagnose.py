@@ -66,8 +66,8 @@ def diagnose(
     from shoal.diagnose import diagnose as count
     from shoal.diagnosis_plots import diagnosis_plots
     from shoal.plots import prepare, save
+    from shoal.publish import check_file
     from shoal.questions import check_wishes
-    from shoal.rows import check_rows_file
 
     question = "rows" if rows and question == "overview" else question
     limit = read_limit(suppression_limit)
@@ -79,7 +79,7 @@ def diagnose(
         # What the question does not take may be for the plots.
         asked = check_wishes(question, wishes, ignored=_PLOTTED if plots else ())
         if rows:
-            check_rows_file(rows, force=force, table=data)
+            check_file(rows, force=force, table=data)
         if plots:
             prepare(plots)
         found = count(

@@ -107,7 +107,8 @@ def _show_special(found: Any) -> None:
     special = found.before.special
     if special is None or not special.sets:
         return
-    title = f"What makes records unique: sets of at most {special.size} columns"
+    many = "single columns" if special.size == 1 else f"sets of at most {special.size} columns"
+    title = f"What makes records unique: {many}"
     table = Table(title=title, title_justify="left")
     table.add_column("columns, none of which can be left out")
     table.add_column("records", justify="right")

@@ -44,11 +44,13 @@ def show_intersection(found: Any) -> None:
     if found is None:
         return
     remaining = "no record can be in both" if found.remaining is None else f"{found.remaining:,}"
-    told = "exact" if found.exact else "from the releases alone; give --input for an exact count"
+    told = "exact" if found.exact else "estimated from the releases alone: give --input for an exact count"
     rows = {
         "k beside the other release": remaining if found.remaining is None else f"{remaining} ({told})",
         "pairs of classes": f"{found.pairs:,}; {found.records:,} records in those of fewer than {found.k:,}",
     }
     if found.warning:
         rows["warning"] = found.warning
+    if found.note:
+        rows["note"] = found.note
     show_pairs(rows)

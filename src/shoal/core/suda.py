@@ -307,7 +307,7 @@ def _checked(columns: int, most: int | None) -> int:
     if sets > MOST_SETS:
         message = (
             f"{columns} columns have {sets:,} sets of at most {most} columns, too many to search. "
-            "Give a smaller most: small sets are what makes a record special."
+            "Look at smaller sets, which are what makes a record special (special_size)."
         )
         raise UsageError(message)
     return most
