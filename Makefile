@@ -45,6 +45,7 @@ bench: $(VENV)/.dev
 	$(RUN)/python benchmarks/cuts.py
 	$(RUN)/python benchmarks/accuracy.py
 	$(RUN)/python benchmarks/uniqueness.py
+	$(RUN)/python benchmarks/peers.py --peers '$(PEERS)' # an interpreter that has them; none: left out
 
 dist: $(VENV)/.dev
 	rm -rf dist

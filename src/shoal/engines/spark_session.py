@@ -22,6 +22,7 @@ from shoal.errors import DataError
 OURS = "spark.shoal.session"  # marks a session that we started
 _OWN_SETTINGS = ("spark.sql.session.timeZone", "spark.sql.mapKeyDedupPolicy")  # that Ibis changes
 _LOOPBACK = "127.0.0.1"
+_WIRE = (None, "py4j.java_gateway", "py4j.clientserver")  # the logs that it writes to, the program's own too
 
 
 def started(master: str, memory: int) -> Any:
@@ -34,7 +35,8 @@ def started(master: str, memory: int) -> Any:
 
     scratch = tempfile.mkdtemp(prefix="shoal-")
     settings = _settings(master, memory, scratch)
-    logging.getLogger().addFilter(_not_of_the_wire)
+    for name in _WIRE:
+        logging.getLogger(name).addFilter(_not_of_the_wire)
     try:
         if SparkContext._gateway is None:
             # Java, and Spark as it starts, say much that nobody asked for.

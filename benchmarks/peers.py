@@ -1,0 +1,342 @@
+"""How does shoal stand beside the packages that people use from Python today?
+
+Measuring beside pycanon, full-domain generalization beside anjana, Mondrian beside anonypy and anonypyx, on
+the Adult table. The peers are no dependencies: `--peers PYTHON` names an interpreter that has them
+(`python -m venv E; E/bin/pip install pycanon anjana anonypy anonypyx pandas`); those that it lacks are left
+out, and the page says so. The page docs/peers.md is written anew; without `--peers` it stays as it is.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import tempfile
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from textwrap import fill
+from typing import Any
+
+import pandas as pd
+from peer_calls import EIGHT, NINE, RUNS, Peers, Times, alone, best, policy_for, problem_for, shown, timed
+from peer_facts import BETTER, READ, features
+from peer_mistakes import mistakes
+from setting import adult, machine
+
+import shoal
+from shoal.core.evaluate import Problem
+from shoal.policy import Policy
+from shoal.search import search
+
+BESIDE = tuple(name for name in NINE if name != "occupation")
+MEASURES = (
+    *("k", "distinct_l", "alpha", "t_equal", "t_ordered", "basic_beta"),
+    *("delta_present_only", "entropy_l", "recursive_c", "enhanced_beta", "delta"),
+)
+WHY = {
+    "entropy_l": "pycanon cuts off what is behind the point",
+    "recursive_c": "pycanon sorts the values from the rarest up, Machanavajjhala et al. (2007) and shoal "
+    "from the most frequent down; it has no c where l is 1",
+    "enhanced_beta": "pycanon takes the lower of the greatest gain and the greatest -ln p; Cao and Karras "
+    "(2012) bound the gain of each value by its own -ln p, and then no beta will do",
+    "delta": "pycanon leaves out the values that a class lacks, as `delta_present_only` does; Brickell and "
+    "Shmatikov (2008) do not",
+}
+ALONE = {
+    "measure": "shoal.measure(table, {beside}, 'occupation')",
+    "least entropy": "shoal.anonymize(table, {node})",
+    "mondrian": "shoal.anonymize(table, {regions})",
+}
+
+
+def main() -> None:
+    """Measure, print the tables, and write them into the documentation."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--peers", default="", help="an interpreter that has the peers")
+    parser.add_argument("--bound", type=float, default=300, help="seconds that a peer may take")
+    parser.add_argument("--docs", type=Path, default=Path(__file__).resolve().parents[1] / "docs")
+    given = parser.parse_args()
+    if not given.peers:
+        print("Without --peers PYTHON no peer is measured, and docs/peers.md stays as it is.")
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        text = "\n".join(_page(Peers(given.peers, given.bound, {}, Path(folder))))
+    (given.docs / "peers.md").write_text(text + "\n", encoding="utf-8")
+    print(text)
+
+
+def _page(peers: Peers) -> Iterator[str]:
+    before = os.getloadavg()[0]
+    whole = pd.read_csv(adult() / "adult.csv")
+    parts = (_measuring(peers, whole), _nodes(peers, whole), _regions(peers, whole), _starting())
+    body = [line for part in (*parts, mistakes(peers)) for line in (*part, "")]
+    versions = ", ".join(f"{name} {version}" for name, version in peers.versions.items())
+    yield "# Beside other tools"
+    yield ""
+    yield "`python benchmarks/peers.py --peers PYTHON` writes this page; do not edit it by hand. `PYTHON` is"
+    yield "an interpreter that has the peers (`pip install pycanon anjana anonypy anonypyx pandas`)."
+    yield ""
+    yield fill(
+        "The UCI Adult table (30,162 records), hierarchies of ARX's tests. Both sides begin with a pandas "
+        "frame in memory and end with a result in memory: the table is neither read nor written in the time. "
+        "shoal reads the files of the hierarchies in its time, anjana has them as frames. *First* is the "
+        f"first call, *best* the best of {RUNS} (shoal: the first and {RUNS} more), and one call where it "
+        "takes more than 30 s, all in seconds; *CPU* is the processor time of the best, of all threads. "
+        "Others used the machine: compare within a table, by CPU.",
+        110,
+    )
+    yield ""
+    load = f"load {before:.1f} before, {os.getloadavg()[0]:.1f} after"
+    yield f"{datetime.now(UTC):%Y-%m-%d}, {machine()}, {load}."
+    yield f"{versions or 'No peer answered'}."
+    yield ""
+    yield from body
+    yield "## What each can do"
+    yield ""
+    yield "Read in the sources of the versions named; of ARX in the sources and the description of its"
+    yield "repository, of sdcMicro in the exports of its package (5.x)."
+    yield ""
+    yield from features(peers.versions)
+    yield ""
+    yield "Where another tool does what shoal does not, or does it better:"
+    yield ""
+    yield from [f"- {line}" for line in BETTER]
+
+
+def _measuring(peers: Peers, whole: Any) -> Iterator[str]:
+    released = peers.folder / "measured.csv"
+    policy = policy_for(BESIDE, 0.05, "non-uniform-entropy", l=3)
+    shoal.anonymize(whole, policy).table.to_csv(released, index=False)
+    yield "## Measuring a table: pycanon"
+    yield ""
+    yield "All measures of one sensitive column (occupation) over the other eight, by `get_report_values` of"
+    yield "pycanon and by `shoal.measure`. *Release* is one of shoal, with k = 5 and three distinct values."
+    yield ""
+    yield "| table | classes | tool | first | best | CPU |"
+    yield "|---|--:|---|--:|--:|--:|"
+    values: dict[str, list[float | None]] = {name: [] for name in MEASURES}
+    for told, path in (("as it is", adult() / "adult.csv"), ("release", released)):
+        frame = pd.read_csv(path)
+        times, found = timed(partial(shoal.measure, frame, BESIDE, "occupation"))
+        task = {"table": str(path), "columns": BESIDE, "sensitive": "occupation"}
+        answer = peers.run("pycanon", task | ({"number": "hours-per-week"} if told == "release" else {}))
+        if "missing" in answer:
+            yield f"| {told} | {found.classes:,} | {answer['missing']} | | | |"
+        else:
+            yield f"| {told} | {found.classes:,} | pycanon | {shown(answer['times'])} |"
+            hours = shoal.measure(frame, BESIDE, "hours-per-week").sensitive[0].t_ordered
+            own = vars(found.sensitive[0]) | {"k": found.k, "t_ordered": hours}
+            theirs = answer["values"] | {"delta_present_only": answer["values"]["delta"]}
+            for name, pair in values.items():
+                pair += [own[name], theirs[name]]
+        yield f"| {told} | {found.classes:,} | shoal | {shown(times)} |"
+    if all(len(pairs) == 4 for pairs in values.values()):
+        yield from _compared(values)
+
+
+def _compared(values: dict[str, list[float | None]]) -> Iterator[str]:
+    """Put the values of both tables side by side, and say why some differ."""
+    yield ""
+    yield "Do the values agree, to 1e-9? `t_ordered` is of hours-per-week, of the release alone."
+    yield ""
+    yield "| measure | as it is: shoal | pycanon | release: shoal | pycanon | same |"
+    yield "|---|--:|--:|--:|--:|---|"
+    differing = []
+    for name, (own, theirs, *release) in values.items():
+        pairs = [release] if name == "t_ordered" else [[own, theirs], release]
+        same = all(a is not None and b is not None and abs(a - b) <= 1e-9 for a, b in pairs)
+        every = [own, theirs if len(pairs) == 2 else None, *release]
+        cells = ["-" if value is None else f"{value:.6g}" for value in every]
+        yield f"| {name} | " + " | ".join(cells) + f" | {'yes' if same else 'no'} |"
+        differing += [] if same else [name]
+    yield ""
+    for name in differing:
+        yield f"- `{name}`: {WHY.get(name, 'the reason is not known')}."
+
+
+def _nodes(peers: Peers, whole: Any) -> Iterator[str]:
+    yield "## One level per column: anjana, ARX"
+    yield ""
+    yield "Nine quasi-identifiers, a lattice of 12,960 nodes. Levels stand in the order sex, age, race,"
+    yield "marital-status, education, native-country, workclass, occupation, salary-class. *Entropy* is the"
+    yield "non-uniform entropy in bits, *precision* the precision loss, both computed by shoal;"
+    yield "*k found* is counted in the release by `shoal.measure`. shoal's time includes verification."
+    yield ""
+    yield "| k | limit | search | levels | entropy | precision | suppressed | k found | first | best | CPU |"
+    yield "|--:|--:|---|---|--:|--:|--:|--:|--:|--:|--:|"
+    files = {name: str(adult() / "hierarchies-arx" / f"{name}.csv") for name in NINE}
+    added: list[str] = []
+    for k, share in ((5, 0.05), (5, 0.0), (10, 0.05)):
+        problem, wish = problem_for(NINE, share, k), f"| {k} | {share:.0%} |"
+        task = {"table": str(adult() / "adult.csv"), "hierarchies": files, "k": k, "percent": share * 100}
+        answer = peers.run("anjana", task)
+        if "missing" in answer:
+            yield f"{wish} {answer['missing']} | | | | | | | | |"
+        else:
+            release = pd.read_csv(answer["release"])
+            yield f"{wish} anjana | {_node(problem, answer['node'], release, answer['times'])}"
+            added = added or answer["added"]
+        for told, metric, algorithm in (
+            ("shoal, datafly", "non-uniform-entropy", "datafly"),
+            ("shoal, least entropy", "non-uniform-entropy", "contour"),
+            ("shoal, least precision loss", "precision", "contour"),
+        ):
+            policy = policy_for(NINE, share, metric, k=k) | {"algorithm": algorithm}
+            times, made = timed(partial(shoal.anonymize, whole, policy))
+            yield f"{wish} {told} | {_node(problem, list(made.levels.values()), made.table, times)}"
+    yield ""
+    yield "anjana raises the column with the most distinct values until suppression is enough, as `datafly`"
+    yield "(Sweeney 1997) does; it has no metric. The least of one metric is not the least of another."
+    if added:
+        yield f"Its release has a new column, `{'`, `'.join(added)}`: the place of each record in the"
+        yield "input. Drop it before the release is given away."
+    yield ""
+    yield from _arx()
+
+
+def _node(problem: Problem, node: Sequence[int], release: Any, times: Times) -> str:
+    heights = [hierarchy.height for hierarchy in problem.hierarchies]
+    precision = sum(level / height for level, height in zip(node, heights, strict=True)) / len(node)
+    return (
+        f"{' '.join(map(str, node))} | {problem.loss_of(tuple(node)):,.0f} | {precision:.3f} | "
+        f"{problem.records - len(release):,} | {shoal.measure(release, NINE).k} | {shown(times)} |"
+    )
+
+
+def _arx() -> Iterator[str]:
+    problem = problem_for(NINE, 0.05, 5)
+    policy = Policy.load(policy_for(NINE, 0.05, "non-uniform-entropy") | {"algorithm": "contour"})
+    times, (_, found) = timed(partial(search, problem, policy.search_algorithm, **policy.finishing))
+    own = f"{found.loss:,.1f} bits, {found.work.nodes_evaluated:,} nodes, {best(times)[1]:.3f} s of CPU"
+    yield "ARX was not run here. Its figures were measured outside this project, on two cores; shoal's are"
+    yield "those of the search alone, the table counted. They are no figures of one run: read them as sizes."
+    yield ""
+    yield "| Adult, hierarchies of ARX's tests | ARX | shoal |"
+    yield "|---|---|---|"
+    yield f"| k = 5, 5%, least entropy | 249,978.7 bits, 2,867 nodes, 1.05 s of CPU | {own} |"
+    yield "| t = 0.2 beside k = 5, 5% | 0.9 s | [models](benchmarks.md#privacy-models-on-adult) |"
+    yield "| local recoding, coverage loss | 0.084, 1.2 s | [refine](regions.md#refine-and-cells) |"
+
+
+def _regions(peers: Peers, whole: Any) -> Iterator[str]:
+    yield "## Regions: anonypy, anonypyx"
+    yield ""
+    yield "Mondrian with k = 5 over eight quasi-identifiers (all but salary-class), age as numbers, others as"
+    yield "categories. NCP is computed from the labels of each release, by the same code: of a range its"
+    yield "width over the column's, of a set its values less one over the column's less one, the mean over"
+    yield "records and columns (`coverage` counts the values of a range instead)."
+    yield ""
+    yield "| search | classes | records | average class | NCP | k found | first | best | CPU |"
+    yield "|---|--:|--:|--:|--:|--:|--:|--:|--:|"
+    task = {"table": str(adult() / "adult.csv"), "columns": EIGHT, "sensitive": "salary-class", "k": 5}
+    lost: dict[str, float] = {}
+    for name in ("anonypy", "anonypyx"):
+        answer = peers.run(name, task)
+        if "missing" in answer:
+            yield f"| {answer['missing']} | | | | | | | | |"
+        else:
+            yield _region(name, pd.read_csv(answer["release"], dtype=str), answer["times"], lost)
+    for told, bare, options in (
+        ("shoal, mondrian, no hierarchies", True, {}),
+        ("shoal, mondrian", False, {}),
+        ("shoal, mondrian (choose: loss)", False, {"choose": "loss"}),
+    ):
+        policy = policy_for(EIGHT, 0.0, "coverage", flat=bare) | {"algorithm": {"mondrian": options}}
+        times, made = timed(partial(shoal.anonymize, whole, policy))
+        yield _region(told, made.table.astype(str), times, lost)
+    yield ""
+    least = min(lost, key=lambda name: lost[name])
+    flat = "shoal, mondrian, no hierarchies"
+    better = [name for name in ("anonypy", "anonypyx") if lost.get(name, 1) < lost[flat]]
+    yield f"Least is lost by *{least}*. Less than by *{flat}* is lost by: {', '.join(better) or 'no peer'}."
+    yield "The peers halve a column's categories in the order in which they occur in the region; shoal cuts"
+    yield "them near the median of one order, alphabetical, or by the hierarchy's groups where there is one."
+    yield ""
+    yield from _closeness(peers, task)
+
+
+def _region(told: str, release: Any, times: Times, lost: dict[str, float]) -> str:
+    found = shoal.measure(release, EIGHT)
+    lost[told] = _ncp(pd.read_csv(adult() / "adult.csv"), release)
+    return (
+        f"| {told} | {found.classes:,} | {found.records:,} | {found.records / found.classes:.2f} | "
+        f"{lost[told]:.2%} | {found.k} | {shown(times)} |"
+    )
+
+
+def _ncp(whole: Any, release: Any) -> float:
+    """Return the loss that the labels of a release show."""
+    total = 0.0
+    for name in EIGHT:
+        counts = release[name].value_counts()
+        if name == "age":
+            width = int(whole[name].max() - whole[name].min())
+            ends = [[int(number) for number in re.findall(r"\d+", label)] for label in counts.index]
+            lost = [(max(pair) - min(pair)) / width for pair in ends]
+        else:
+            known = set(whole[name])
+            sets = [set(re.split(r",\s*", label.strip("{}"))) for label in counts.index]
+            if not all(members <= known for members in sets):
+                message = f"A label of {name!r} was not read as a set of its values."
+                raise SystemExit(message)
+            lost = [(len(members) - 1) / (len(known) - 1) for members in sets]
+        total += sum(count * loss for count, loss in zip(counts, lost, strict=True)) / len(release)
+    return total / len(EIGHT)
+
+
+def _closeness(peers: Peers, task: dict[str, Any]) -> Iterator[str]:
+    """Ask for t-closeness and count what came."""
+    yield "With t = 0.1 of salary-class beside k = 5, on the first 1,000 records, counted in the release by"
+    yield "`shoal.measure` (of two values the greatest difference and the equal distance are the same):"
+    yield ""
+    yield "| search | classes | k found | t found |"
+    yield "|---|--:|--:|--:|"
+    for name in ("anonypy", "anonypyx"):
+        answer = peers.run(name, task | {"t": 0.1, "rows": 1000})
+        if "missing" in answer:
+            yield f"| {answer['missing']} | | | |"
+        else:
+            yield _close(name, pd.read_csv(answer["release"], dtype=str))
+    policy = policy_for(EIGHT, 0.0, "coverage", flat=True) | {"algorithm": "mondrian"}
+    policy["columns"]["salary-class"] = {"role": "sensitive"}
+    policy["models"].append({"t-closeness": {"t": 0.1, "column": "salary-class"}})
+    some = pd.read_csv(adult() / "adult.csv", nrows=1000)
+    yield _close("shoal, mondrian", shoal.anonymize(some, policy).table)
+    yield ""
+    if peers.versions.get("anonypy") == READ["anonypy"]:
+        yield "In anonypy a loop assigns to the argument that holds the threshold: a class is then compared"
+        yield "with the share of its last value."
+
+
+def _close(told: str, release: Any) -> str:
+    found = shoal.measure(release, EIGHT, "salary-class")
+    return f"| {told} | {found.classes:,} | {found.k} | {found.sensitive[0].t_equal:.3f} |"
+
+
+def _starting() -> Iterator[str]:
+    """Time whole processes, with and without what was compiled before."""
+    given = {
+        "beside": BESIDE,
+        "node": policy_for(NINE, 0.05, "non-uniform-entropy") | {"algorithm": "contour"},
+        "regions": policy_for(EIGHT, 0.0, "coverage") | {"algorithm": "mondrian"},
+    }
+    yield "## What starting costs"
+    yield ""
+    yield "shoal compiles its kernels when they are first needed on a machine and loads them later. Seconds"
+    yield "of a whole Python process, from its start, with imports and reading the table, to the result:"
+    yield ""
+    yield "| call | nothing compiled | compiled before |"
+    yield "|---|--:|--:|"
+    for name, call in ALONE.items():
+        statements = (
+            f"import pandas, shoal; table = pandas.read_csv({str(adult() / 'adult.csv')!r}); "
+            f"{call.format(**{key: repr(value) for key, value in given.items()})}"
+        )
+        cold, warm = (alone(statements, compiled=compiled) for compiled in (False, True))
+        yield f"| {name} | {cold:.1f} | {warm:.1f} |"
+
+
+if __name__ == "__main__":
+    main()
