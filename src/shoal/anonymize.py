@@ -288,7 +288,8 @@ class _Run:
         if not counts.held:
             return None
         columns = self.policy.roles.quasi_identifiers
-        return special_uniques(counts, columns, SPECIAL_SIZE, progress=self.progress)
+        with self.phase("uniques"):
+            return special_uniques(counts, columns, SPECIAL_SIZE, progress=self.progress)
 
     def faults(self, found: _Found, verification: Verification, released: Any) -> list[str]:
         """Say what must not be: that models are violated, unless the search promises nothing of them."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from shoal.choose import AUTO, engine_for
 from shoal.core.builders import parse
 from shoal.core.contracts import Engine
 from shoal.core.counts import Domain
-from shoal.core.evaluate import Progress
+from shoal.core.evaluate import Progress, quiet
 from shoal.core.hierarchy import Hierarchy
 from shoal.core.listed import Csv
 from shoal.errors import DataError, HierarchyError, UnknownName
@@ -112,23 +113,22 @@ class Inspection:
 def inspect(table: Any, *, engine: str | Engine = AUTO, progress: Progress | None = None) -> Inspection:
     """Look at every column of a table: guess its role and keep its distinct values."""
     engine = engine_for(engine, table)
-    opened = engine.open(table)
-    names = engine.columns(opened)
-    check_header(names)
-    guesses, domains, records = [], {}, 0
-    for place, name in enumerate(names):
-        if progress:
-            progress("inspect", place, len(names))
-        counts, found = engine.count(opened, [name])
-        if not len(counts):
-            message = "The table has no rows."
-            raise DataError(message)
-        guesses.append(guess_column(name, counts, found[name]))
-        domains[name] = found[name]
-        records = counts.records
-    engine.close()
-    if progress:
-        progress("inspect", len(names), len(names))  # the last word: whoever cancelled gets nothing
+    tell = progress or quiet
+    with closing(engine):  # also where it is cancelled
+        opened = engine.open(table)
+        names = engine.columns(opened)
+        check_header(names)
+        guesses, domains, records = [], {}, 0
+        for place, name in enumerate(names):
+            tell("inspect", place, len(names))
+            counts, found = engine.count(opened, [name])
+            if not len(counts):
+                message = "The table has no rows."
+                raise DataError(message)
+            guesses.append(guess_column(name, counts, found[name]))
+            domains[name] = found[name]
+            records = counts.records
+    tell("inspect", len(names), len(names))  # the last word: whoever cancelled gets nothing
     return Inspection(records, tuple(guesses), domains)
 
 

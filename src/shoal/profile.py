@@ -19,7 +19,7 @@ from shoal.choose import AUTO
 from shoal.core.arrays import FloatArray, IntArray
 from shoal.core.classes import own_name
 from shoal.core.contracts import Engine, Metric, When
-from shoal.core.evaluate import Problem, Progress
+from shoal.core.evaluate import Problem, Progress, quiet
 from shoal.core.lattice import Index, Lattice
 from shoal.core.tabulate import Table, Tabulation, spread_of_classes, table_of
 from shoal.core.warm import to_tabulate
@@ -211,7 +211,7 @@ class Profile:
         progress: Progress | None = None,
     ) -> Profile:
         """Return the profile with its data at hand, so that a request can count a node that is missing."""
-        loaded, tell = Policy.load(policy), progress or _quiet
+        loaded, tell = Policy.load(policy), progress or quiet
         problem, told = source(table, loaded, engine, memory_limit, self.key, tell)
         if told != self.fingerprint:
             message = "The profile is of another table, or of other hierarchies. Name those it was made from."
@@ -272,7 +272,7 @@ def profile(
     if isinstance(extend, str | Path):
         extend = Profile.load(extend)
     policy = Policy.load(policy)
-    tell = progress or _quiet
+    tell = progress or quiet
     key = extend.key if extend else secrets.token_hex(32)
     problem, told = source(table, policy, engine, memory_limit, key, tell)
     if extend and extend.fingerprint != told:
@@ -293,10 +293,6 @@ def profile(
     )
 
 
-def _quiet(_phase: str, _done: int, _total: int | None) -> None:
-    """Tell nobody."""
-
-
 def tabulated(
     problem: Problem,
     wish: Wish,
@@ -310,7 +306,7 @@ def tabulated(
 ) -> Profile:
     """Tabulate a problem's lattice, or part of it."""
     until = math.inf if seconds is None else time.monotonic() + seconds
-    tell = progress or _quiet
+    tell = progress or quiet
     lattice, counts = problem.lattice, problem.counts
     _check_size(lattice, seconds)
     grouping = extend.grouping if extend else grouping_of(problem)

@@ -80,6 +80,16 @@ class Release:
         return self.evaluation.recoding.apart if self.evaluation.recoding else None
 
     @property
+    def exposure_after(self) -> Exposure:
+        """How exposed the released records are; where quasi-identifiers stay as they are, as before."""
+        return self.exposure if self.apart else self.verification.exposure
+
+    @property
+    def least_class(self) -> int:
+        """The records that every class must have; 1 where quasi-identifiers stay as they are."""
+        return 1 if self.apart else max(model.least_size for model in self.policy.privacy_models)
+
+    @property
     def group_column(self) -> str | None:
         """The column that tells which group of the second table holds a record's sensitive value."""
         return group_column(self.apart) if self.apart else None

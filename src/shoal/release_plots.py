@@ -9,7 +9,6 @@ from shoal.core.markup import percent
 from shoal.plots import styled
 from shoal.release import Release
 from shoal.report_histogram import bars
-from shoal.report_risk import after_of
 
 _BEFORE, _AFTER = "#D55E00", "#0072B2"  # Okabe and Ito's
 _LONGEST = 30  # characters of a column's name
@@ -27,8 +26,8 @@ def release_figure(release: Release) -> Any:
 
 
 def _sizes(axes: Any, release: Release) -> None:
-    k = 1 if release.apart else max(model.least_size for model in release.policy.privacy_models)
-    found = bars(release.exposure, after_of(release), k)
+    k = release.least_class
+    found = bars(release.exposure, release.exposure_after, k)
     for name, colour, side in (("before", _BEFORE, -0.2), ("after", _AFTER, 0.2)):
         records = [getattr(bar, name) for bar in found]
         axes.bar([place + side for place in range(len(found))], records, 0.38, color=colour, label=name)

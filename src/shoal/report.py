@@ -24,7 +24,7 @@ from shoal.publish import REPORT, private_folder
 from shoal.recipe import packages
 from shoal.release import Release
 from shoal.report_page import page
-from shoal.report_risk import after_of, risks, sizes
+from shoal.report_risk import risks, sizes
 from shoal.report_utility import analyst_loses
 from shoal.utility import Utility
 from shoal.verify import ModelCheck
@@ -65,7 +65,7 @@ def _section(heading: str, parts: Iterator[Html]) -> Html:
 
 
 def _head(release: Release, name: str) -> Html:
-    before, after = release.exposure, after_of(release)
+    before, after = release.exposure, release.exposure_after
     kept = release.records - release.suppressed
     tiles = [
         _tile("Records released", f"{kept + release.masked:,}", f"of {release.records:,}"),
@@ -253,7 +253,7 @@ def _safe(release: Release) -> Iterator[Html]:
             f"{reason[0].upper()}{reason[1:]}; it was judged before the release was written.",
             class_="quiet",
         )
-    k = 1 if release.apart else max(model.least_size for model in release.policy.privacy_models)
+    k = release.least_class
     yield tag("h3", "Risk before and after")
     yield from risks(release, k)
     yield tag("h3", "Sizes of classes")

@@ -7,18 +7,12 @@ from collections.abc import Iterator, Sequence
 from shoal.core.markup import Html, joined, own, percent, table, tag
 from shoal.core.schema import Role
 from shoal.core.uniqueness import UNIQUENESS_MODELS
-from shoal.exposure import Exposure
 from shoal.release import Release
 from shoal.report_histogram import bars, histogram
 from shoal.risk import TableRisk, risk_of
 from shoal.special import Special
 
 _SETS = 8  # of columns that are shown
-
-
-def after_of(release: Release) -> Exposure:
-    """Return how exposed records are in the release; where it keeps quasi-identifiers, as before."""
-    return release.exposure if release.apart else release.verification.exposure
 
 
 def risks(release: Release, k: int) -> Iterator[Html]:
@@ -124,7 +118,7 @@ def _notes(release: Release, persons: int | None) -> Iterator[Html]:
 
 def sizes(release: Release, k: int) -> Iterator[Html]:
     """Draw how many records are in classes of each size."""
-    found = bars(release.exposure, after_of(release), k)
+    found = bars(release.exposure, release.exposure_after, k)
     yield tag("figure", histogram(found, k))
     rows = [(bar.words, f"{bar.before:,}", f"{bar.after:,}") for bar in found]
     headings = ("Size of the class", "Records before", "Records after")

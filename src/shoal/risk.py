@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ from shoal.core.chances import chances
 from shoal.core.classes import Classes
 from shoal.core.contracts import Engine
 from shoal.core.counts import Counts, Domain
-from shoal.core.evaluate import Progress
+from shoal.core.evaluate import Progress, quiet
 from shoal.core.groups import released_columns
 from shoal.core.uniqueness import RULE, UNIQUENESS_MODELS, Estimate, estimate, population_of
 from shoal.errors import DataError, PolicyError, UsageError
@@ -132,26 +133,26 @@ def risk(
     most `special_size` columns (None: of any size; 0: not at all).
     """
     policy = None if policy is None else Policy.load(policy)
-    tell = progress or _quiet
+    tell = progress or quiet
     run = _Run(policy, engine_for(engine, table, memory_limit), special_size, tell)
-    opened = run.engine.open(table)
-    chosen = run.chosen(columns, run.engine.columns(opened))
-    limit = threshold_of(policy, threshold)
-    tell("count", 0, None)
-    counts, domains = run.count(opened, chosen)
-    tell("identifiers", 0, None)
-    found = identifiers_in(run.guesses(opened, chosen, counts, domains))
-    if policy is not None and columns is None and tuple(chosen) == policy.roles.quasi_identifiers:
-        counts, domains = with_population(policy, run.engine, counts, domains)
-    persons = persons_of(policy, counts.records, population_size, sampling_share)
-    if persons is None and counts.population is not None:
-        persons = counts.population.records
-    before = run.assess(counts, chosen, limit, persons)
-    after = None
-    if release is not None:
-        looks, there = run.released(release, chosen)
-        after = run.assess(there, looks, limit, persons)
-    run.engine.close()
+    with closing(run.engine):
+        opened = run.engine.open(table)
+        chosen = run.chosen(columns, run.engine.columns(opened))
+        limit = threshold_of(policy, threshold)
+        tell("count", 0, None)
+        counts, domains = run.count(opened, chosen)
+        tell("identifiers", 0, None)
+        found = identifiers_in(run.guesses(opened, chosen, counts, domains))
+        if policy is not None and columns is None and tuple(chosen) == policy.roles.quasi_identifiers:
+            counts, domains = with_population(policy, run.engine, counts, domains)
+        persons = persons_of(policy, counts.records, population_size, sampling_share)
+        if persons is None and counts.population is not None:
+            persons = counts.population.records
+        before = run.assess(counts, chosen, limit, persons)
+        after = None
+        if release is not None:
+            looks, there = run.released(release, chosen)
+            after = run.assess(there, looks, limit, persons)
     return Risk(tuple(chosen), limit, persons, before, after, found, tuple(run.notes))
 
 
@@ -159,8 +160,7 @@ def risk_of(release: Release) -> Risk:
     """Say what the sizes of classes tell of a release and of its input, without counting anew."""
     policy = release.policy
     limit, persons = threshold_of(policy), persons_of(policy, release.records)
-    after = release.exposure if release.apart else release.verification.exposure
-    both = [table_risk(found, limit, persons) for found in (release.exposure, after)]
+    both = [table_risk(found, limit, persons) for found in (release.exposure, release.exposure_after)]
     return Risk(policy.roles.quasi_identifiers, limit, persons, both[0], both[1])
 
 
@@ -240,6 +240,7 @@ class _Run:
             raise DataError(message)
         if not masks:
             return shown, counts
+        counts = counts.near()
         return shown, counts.only(~masked_in(Classes(counts), shown, domains))
 
     def _shown(self, name: str, there: Sequence[str]) -> Sequence[str]:
@@ -318,7 +319,3 @@ def persons_of(
         return None
     part = None if share is None else share_of(share, "sampling_share")
     return population_of(records, size, part)
-
-
-def _quiet(_phase: str, _done: int, _total: int | None) -> None:
-    """Tell nobody."""

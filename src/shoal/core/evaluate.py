@@ -31,6 +31,11 @@ from shoal.errors import OutOfTime
 
 Progress = Callable[[str, int, int | None], None]  # phase, done, of how many
 
+
+def quiet(_phase: str, _done: int, _total: int | None) -> None:
+    """Tell nobody how far it is."""
+
+
 LARGEST_HELD = 2_000_000  # nodes; a larger lattice is walked without arrays
 _SLICE = 4096  # nodes counted between two looks at the clock
 _WIDE = 200_000  # combinations; below, handing a node to another core costs more than counting it
