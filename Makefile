@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin
 
-.PHONY: demo test lint types docs shots bench dist clean
+.PHONY: demo test lint types docs reference shots bench dist clean
 
 $(VENV)/.demo: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -27,6 +27,9 @@ lint: $(VENV)/.dev
 
 types: $(VENV)/.dev
 	$(RUN)/mypy
+
+reference: $(VENV)/.dev
+	$(RUN)/python tools/reference.py
 
 docs: $(VENV)/.dev
 	$(RUN)/mkdocs build --strict

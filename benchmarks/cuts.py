@@ -19,7 +19,8 @@ import pyarrow.csv
 from setting import adult, machine
 
 from shoal.algorithms import ALGORITHMS
-from shoal.core.evaluate import Evaluation, Problem
+from shoal.core.evaluation import Evaluation
+from shoal.core.problem import Problem
 from shoal.engines import ENGINES
 from shoal.policy import Policy
 from shoal.problem import counted, problem_of

@@ -21,8 +21,8 @@ from typing import Any
 from setting import adult, machine
 
 import shoal
+from shoal.comparing.plots import comparison_plots
 from shoal.comparison import Row
-from shoal.comparison_plots import comparison_plots
 from shoal.plots import save
 
 KS = tuple(range(2, 16))

@@ -22,11 +22,11 @@ from setting import adult, machine
 
 import shoal
 from shoal.engines import ENGINES
-from shoal.grouping import SCORES
 from shoal.policy import Policy
 from shoal.problem import counted
 from shoal.profile import Profile, tabulated
-from shoal.profile_source import whole, wish_of
+from shoal.profiling.grouping import SCORES
+from shoal.profiling.source import whole, wish_of
 from shoal.study import SHARES, Agreement, agreement, answered, drawn
 
 SIX = ("age", "education", "marital-status", "occupation", "race", "workclass")

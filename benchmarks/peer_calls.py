@@ -15,7 +15,7 @@ from typing import Any
 
 from setting import adult
 
-from shoal.core.evaluate import Problem
+from shoal.core.problem import Problem
 from shoal.engines import ENGINES
 from shoal.policy import Policy
 from shoal.problem import counted, problem_of

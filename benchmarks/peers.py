@@ -26,7 +26,7 @@ from peer_mistakes import mistakes
 from setting import adult, machine
 
 import shoal
-from shoal.core.evaluate import Problem
+from shoal.core.problem import Problem
 from shoal.policy import Policy
 from shoal.search import search
 

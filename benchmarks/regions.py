@@ -24,7 +24,8 @@ import pyarrow.parquet
 from setting import adult, machine
 
 import shoal
-from shoal.core.evaluate import Evaluation, Problem
+from shoal.core.evaluation import Evaluation
+from shoal.core.problem import Problem
 from shoal.engines import ENGINES
 from shoal.metrics import METRICS
 from shoal.models import MODELS

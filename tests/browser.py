@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -21,8 +21,8 @@ _FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "-
 
 
 @contextmanager
-def studio(*options: str, log: Path | None = None) -> Iterator[str]:
-    """Run `shoal studio` while the block lasts; yield the address that it printed."""
+def studio(*options: str, log: Path | None = None) -> Iterator[Callable[[], str]]:
+    """Run `shoal studio` while the block lasts; yield what waits for the address that it prints."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     environment["PYTHONPATH"] = os.pathsep.join([_SOURCE, environment.get("PYTHONPATH", "")])
     command = [sys.executable, "-m", "shoal", "studio", "--no-browser", *options]
@@ -31,7 +31,7 @@ def studio(*options: str, log: Path | None = None) -> Iterator[str]:
         with open(told, "wb") as out:
             process = subprocess.Popen(command, stdout=out, stderr=out, env=environment, cwd=home)
         try:
-            yield _address(process, told)
+            yield lambda: _address(process, told)
         finally:
             process.send_signal(signal.SIGINT)
             try:

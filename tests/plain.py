@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from shoal.core.counts import Counts, Domain, from_joint, layout
+from shoal.core.counts import Counts, Domain, layout
+from shoal.core.held import from_joint
 from shoal.engines.duckdb import DuckDb
 
 

@@ -1,8 +1,8 @@
-"""Random small problems, both as the oracle sees them and as shoal does."""
+"""Random small problems, both as the oracle sees them and as shoal does, and the policy of a small table."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 from shoal.algorithms import ALGORITHMS
 from shoal.core.classes import LABEL, UNIT, Sensitive
 from shoal.core.contracts import NodeSearch
-from shoal.core.counts import Counts, Domain, from_joint, layout
-from shoal.core.evaluate import Problem
+from shoal.core.counts import Counts, Domain, layout
+from shoal.core.held import from_joint
 from shoal.core.hierarchy import nest
 from shoal.core.lattice import build
+from shoal.core.problem import Problem
 from shoal.metrics import METRICS
 from shoal.models import MODELS
 
@@ -26,6 +27,7 @@ METRIC_NAMES = (
 
 NODE_SEARCHES = [name for name in ALGORITHMS if issubclass(ALGORITHMS.load(name), NodeSearch)]
 
+ROWS = (1, 2, 4, 6, 8, 10, 12, 15, 20, 25)
 SHARES = (0.1, 0.2, 0.25, 1 / 3, 0.5, 0.75, 1.0)
 COLUMN = st.sampled_from([None, "s", "z"])
 # How to make one of each model small enough to matter on tiny tables.
@@ -72,16 +74,39 @@ def metric_of(name: str) -> Any:
     return METRICS.create(name)
 
 
+class Dice:
+    """Numbers out of one draw: a draw of its own for each of them would take most of a test's time."""
+
+    def __init__(self, draw: Any, most: int) -> None:
+        self.bytes = iter(draw(st.binary(min_size=most, max_size=most)))
+
+    def below(self, number: int) -> int:
+        """A number from 0; 0 too when more are asked for than were thrown."""
+        return next(self.bytes, 0) % number
+
+    def some(self, count: int, number: int) -> list[int]:
+        return [self.below(number) for _ in range(count)]
+
+    def one_of(self, choices: Sequence[Any]) -> Any:
+        return choices[self.below(len(choices))]
+
+
+def rows_of(dice: Dice, sizes: Sequence[int], counts: Sequence[int]) -> list[tuple[int, ...]]:
+    """So many rows as one of the counts, whose columns have so many values, the first ones more often."""
+    return [tuple(dice.below(1 + dice.below(size)) for size in sizes) for _ in range(dice.one_of(counts))]
+
+
 @st.composite
 def hierarchies(draw: Any, values: int) -> dict[int, list[str]]:
     """A nested hierarchy of values 0..n-1: each level merges whole groups of the one below."""
-    levels = draw(st.integers(0, 3))
+    dice = Dice(draw, 2 + 3 * values)
+    levels = dice.below(4)
     labels = {value: [str(value)] for value in range(values)}
     group = {value: value for value in range(values)}
     for level in range(1, levels + 1):
         present = sorted(set(group.values()))
-        top = level == levels and draw(st.booleans())
-        merged = {g: 0 if top else draw(st.integers(0, max(0, len(present) - 1))) for g in present}
+        top = level == levels and dice.one_of((True, True, False))
+        merged = {g: 0 if top else dice.below(len(present)) for g in present}
         group = {value: merged[g] for value, g in group.items()}
         for value in range(values):
             labels[value].append("*" if top else f"L{level}-{group[value]}")
@@ -221,34 +246,34 @@ def cases(
     draw: Any, metrics: tuple[str, ...] = METRIC_NAMES, models: Sequence[str] | None = tuple(OPTIONS)
 ) -> Case:
     """A random table with hierarchies, constraints, models, limit and metric."""
-    columns = draw(st.integers(1, 4))
-    sizes = [draw(st.integers(1, 5)) for _ in range(columns)]
-    row = st.tuples(*[st.integers(0, size - 1) for size in sizes])
-    rows = draw(st.lists(row, min_size=1, max_size=25))
+    dice = Dice(draw, 300)
+    columns = 1 + dice.below(4)
+    sizes = [1 + number for number in dice.some(columns, 5)]
+    rows = rows_of(dice, sizes, ROWS)
     trees = [draw(hierarchies(size)) for size in sizes]
     heights = [len(tree[0]) - 1 for tree in trees]
-    low = [draw(st.integers(0, h)) if draw(st.booleans()) else 0 for h in heights]
-    high = [draw(st.integers(a, h)) if draw(st.booleans()) else h for a, h in zip(low, heights, strict=True)]
+    low = [dice.below(h + 1) * dice.below(2) for h in heights]
+    high = [h - dice.below(h - a + 1) * dice.below(2) for a, h in zip(low, heights, strict=True)]
     same = []
-    if columns > 1 and heights[0] == heights[1] and draw(st.booleans()):
+    if columns > 1 and heights[0] == heights[1] and dice.below(2):
         same = [(0, 1)]
         low[:2] = [max(low[:2])] * 2
         high[:2] = [max(low[0], min(high[:2]))] * 2
     case = Case(
         rows=rows,
         hierarchies=trees,
-        sensitive=[draw(st.integers(0, 3)) for _ in rows],
-        k=draw(st.integers(1, 6)),
-        l=draw(st.integers(1, 3)),
-        limit=draw(st.integers(0, len(rows))),
-        metric=draw(st.sampled_from(metrics)),
-        weights=[draw(st.sampled_from([0.5, 1.0, 2.0])) for _ in range(columns)],
+        sensitive=dice.some(len(rows), 4),
+        k=dice.one_of((1, 1, 1, 2, 2, 3, 4, 6)),
+        l=dice.one_of((1, 1, 1, 2, 3)),
+        limit=dice.one_of((0, dice.below(len(rows) + 1), dice.below(len(rows) + 1), len(rows))),
+        metric=dice.one_of(metrics),
+        weights=[dice.one_of((1.0, 0.5, 2.0)) for _ in range(columns)],
         low=low,
         high=high,
         same_level=same,
-        labels=[draw(st.integers(0, 2)) for _ in rows],
+        labels=dice.some(len(rows), 3),
     )
-    return draw(with_models(case, models)) if models and draw(st.booleans()) else case
+    return draw(with_models(case, models)) if models and dice.below(2) else case
 
 
 @st.composite
@@ -257,20 +282,21 @@ def edges(draw: Any, names: Sequence[str] = tuple(OPTIONS)) -> Case:
 
     Here promises about merging break soonest, and a refused node often lies above an acceptable one.
     """
-    values, other = draw(st.integers(3, 5)), draw(st.integers(1, 2))
-    tree = {c: [str(c), f"g{draw(st.integers(0, 1))}", "*"] for c in range(values)}
-    numbers = st.sampled_from(draw(st.sampled_from([(0, 0, 1, 2, 3, 5), (0, 0, 0, 0, 0, 0, 1, 4)])))
-    held = [((c, v % other), v) for c in range(values) for v in range(3) for _ in range(draw(numbers))]
+    dice = Dice(draw, 30)
+    values, other = 3 + dice.below(3), 1 + dice.below(2)
+    tree = {c: [str(c), f"g{dice.below(2)}", "*"] for c in range(values)}
+    numbers = dice.one_of([(0, 0, 1, 2, 3, 5), (0, 0, 0, 0, 0, 0, 1, 4), (0, 0, 0, 0, 1, 1, 6)])
+    held = [((c, v % other), v) for c in range(values) for v in range(3) for _ in range(dice.one_of(numbers))]
     held = held or [((0, 0), 0)]
     rows, secret = [row for row, _ in held], [value for _, value in held]
     case = Case(
         rows=rows, hierarchies=[tree, {v: [str(v), "*"] for v in range(other)}], sensitive=[], k=1, l=1,
-        limit=draw(st.integers(0, len(rows))), metric=draw(st.sampled_from(METRIC_NAMES)),
+        limit=dice.below(len(rows) + 1), metric=dice.one_of(METRIC_NAMES),
         weights=[1.0, 1.0], low=[0, 0], high=[2, 1], same_level=[], labels=[v // 2 for v in secret],
     )  # fmt: skip
     case = draw(with_models(case, names, most=1))
     case.columns = {"s": secret, "z": secret}
-    return _tightened(case, draw(st.integers(0, len(rows))))
+    return _tightened(case, dice.below(len(rows) + 1))
 
 
 @st.composite
@@ -307,23 +333,23 @@ def _tightened(case: Case, limit: int) -> Case:
 @st.composite
 def with_models(draw: Any, case: Case, names: Sequence[str], most: int = 2) -> Case:
     """The case with one or more further models, and the columns they look at."""
-    chosen = draw(st.lists(st.sampled_from(list(names)), min_size=1, max_size=most))
-    values = st.integers(0, 3) | st.none()
-    columns = {name: [draw(values) for _ in case.rows] for name in ("s", "z")}
+    dice = Dice(draw, 4 + 3 * len(case.rows) + 40 * len(case.hierarchies))
+    chosen = [dice.one_of(names) for _ in range(1 + dice.below(most))]
+    values = (0, 1, 2, 3, None, None, None, None)
+    columns = {name: [dice.one_of(values) for _ in case.rows] for name in ("s", "z")}
     found = replace(
         case,
-        k=draw(st.integers(1, 3)),
+        k=1 + dice.below(3),
         l=1,
         models=[(name, draw(OPTIONS[name])) for name in chosen],
         columns=columns,
         trees={name: draw(nullable(4)) for name in columns},
     )
     if any(options.get("unit") for _, options in found.models):
-        found.units = [draw(st.integers(0, 4)) for _ in case.rows]
+        found.units = dice.some(len(case.rows), 5)
     if any("population" in options for _, options in found.models):
-        value = [st.integers(0, len(tree) - 1) for tree in case.hierarchies]
-        others = draw(st.lists(st.tuples(*value), max_size=20))
-        found.population = [*case.rows, *others]
+        sizes = [len(tree) for tree in case.hierarchies]
+        found.population = [*case.rows, *rows_of(dice, sizes, (0, *ROWS[:-1]))]
     return found
 
 
@@ -361,3 +387,22 @@ def larger(seed: int, metric: str) -> Case:
         same_level=[],
         labels=random.integers(0, 2, rows).tolist() if metric == "classification" else [],
     )
+
+
+QUASI = "quasi-identifier"
+
+
+def policy_of_people(lands: Mapping[str, list[str]], other: str, **changes: Any) -> dict[str, Any]:
+    """The policy of a table of names, ages, lands, sexes, illnesses and a column that is harmless."""
+    return {
+        "columns": {
+            "name": {"role": "identifier"},
+            "age": {"role": QUASI, "hierarchy": {"intervals": [5, 10, 40]}},
+            "land": {"role": QUASI, "hierarchy": {"tree": lands}},
+            "sex": {"role": QUASI, "hierarchy": "flat"},
+            "ill": {"role": "sensitive"},
+            other: {"role": "other"},
+        },
+        "models": [{"k-anonymity": {"k": 4}}],
+        "suppression_limit": "15%",
+    } | changes

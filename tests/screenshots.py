@@ -19,7 +19,7 @@ def shoot(
     """Walk through the sample and take a picture of each step."""
     home.mkdir(parents=True, exist_ok=True)
     ending = "-dark" if dark else ""
-    with studio() as address, chromium() as browser:
+    with studio() as started, chromium() as browser:
         page = browser.new_page(
             viewport={"width": width, "height": height}, color_scheme="dark" if dark else "light"
         )
@@ -31,7 +31,7 @@ def shoot(
             page.screenshot(path=path, full_page=whole)
             Image.open(path).convert("RGB").quantize(200).save(path, optimize=True)
 
-        page.goto(address)
+        page.goto(started())
         page.get_by_role("button", name="Open the sample").wait_for()
         picture("start")
         page.get_by_role("button", name="Open the sample").click()

@@ -102,6 +102,10 @@ def postgres() -> Server:
     return Server()
 
 
+# Java that runs for seconds gains nothing from compiling its code twice.
+QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+
+
 @cache
 def spark() -> Any:
     """Start one session for all tests of this process, small and on loopback."""
@@ -110,6 +114,7 @@ def spark() -> Any:
     session = (
         SparkSession.builder.master("local[2]")
         .config("spark.ui.enabled", "false")
+        .config("spark.driver.extraJavaOptions", QUICK_JAVA)
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.sql.shuffle.partitions", "2")

@@ -14,11 +14,14 @@ CTRL_C, CTRL_D = b"\x03", b"\x04"
 
 
 def interrupt(process: subprocess.Popen[bytes]) -> None:
-    """Press Ctrl-C, and again: one that comes before the line is being read waits for a key."""
-    for _ in range(30):
+    """Press Ctrl-C, and again much later: one that comes before the line is being read waits for a key.
+
+    A second one that strikes while the process ends would kill it.
+    """
+    for _ in range(6):
         process.send_signal(signal.SIGINT)
         with suppress(subprocess.TimeoutExpired):
-            process.wait(1)
+            process.wait(5)
             return
 
 

@@ -18,11 +18,11 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner, Result
 
 import shoal
-from shoal.anonymize import Release
 from shoal.cli import app
 from shoal.errors import CannotHonour, DataError, Infeasible, OutputError, PolicyError, UsageError
 from shoal.policy import Policy
-from shoal.sensitive_table import path_beside
+from shoal.release import Release
+from shoal.releasing.sensitive_table import path_beside
 
 # Ibis calls an old name of DuckDB's.
 pytestmark = pytest.mark.filterwarnings("ignore:fetch_arrow_table:DeprecationWarning")

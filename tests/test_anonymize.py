@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.errors import Infeasible, PolicyError
-from shoal.shares import limit_in_records
+from shoal.policies.shares import limit_in_records
 
 # Eight records (race, marital status, age).
 EIGHT = [

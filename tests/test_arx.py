@@ -19,10 +19,10 @@ import yaml
 from typer.testing import CliRunner
 
 import shoal
-from shoal.arx_folder import write_import
-from shoal.arx_words import metric_of, models_of
 from shoal.cli import app
 from shoal.errors import DataError, OutputError, ShoalError
+from shoal.importing.folder import write_import
+from shoal.importing.words import metric_of, models_of
 from shoal.metrics import METRICS
 from shoal.models import MODELS
 from shoal.policy import Policy, named

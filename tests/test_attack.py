@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -13,18 +12,19 @@ import adult
 import numpy as np
 import pandas as pd
 import pytest
+from clock import fastest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from plain import Plain
 from typer.testing import CliRunner
 
 import shoal
+from shoal.assessing.exposure import exposure_of
+from shoal.attacking.meaning import Reader
 from shoal.cli import app
 from shoal.core.linking import Compatible, link
 from shoal.engines import ENGINES
 from shoal.errors import DataError, UnknownName, UsageError
-from shoal.exposure import exposure_of
-from shoal.meaning import Reader
 from shoal.sample import bundled
 
 # Ibis calls an old name of DuckDB's.
@@ -173,6 +173,7 @@ def _link_anything(data: Any) -> None:
     [
         ("45-49", ["45", "49.0", "49.5"], ["44", "50", "x"]),
         ("-5--1", ["-5", "-1"], ["0"]),
+        ("-5 to -1", ["-5", "-1"], ["0"]),
         ("[45, 50)", ["45", "49.9"], ["50"]),
         ("(45, 50]", ["50", "45.1"], ["45"]),
         ("<18", ["17", "-2"], ["18"]),
@@ -322,10 +323,8 @@ def test_raw_adult_has_the_uniques_that_it_has_in_two_seconds() -> None:
     root = adult.folder()
     assert root is not None
     counts, _ = adult.counted(adult.COLUMNS)
-    shoal.attack(root / "adult.csv", root / "adult.csv", adult.COLUMNS, engine=ENGINE)
-    start = time.perf_counter()
     found = shoal.attack(root / "adult.csv", root / "adult.csv", adult.COLUMNS, engine=ENGINE)
-    assert time.perf_counter() - start < 2
+    assert fastest(lambda: shoal.attack(*[root / "adult.csv"] * 2, adult.COLUMNS, engine=ENGINE), 2) < 2
     assert found.singled_out == (counts.sizes == 1).sum()
     assert found.exposure == exposure_of(counts.sizes)
 
@@ -378,7 +377,7 @@ def test_empty_tables_and_a_k_of_0_are_refused() -> None:
 
 
 def test_too_many_pairs_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shoal.covering._MOST", 3)
+    monkeypatch.setattr("shoal.attacking.covering._MOST", 3)
     known = frame([(str(n),) for n in range(4)], ("x",))
     with pytest.raises(DataError, match="Column 'x' has too many labels for too many values"):
         shoal.attack(frame([("0-9",)], ("x",)), known, "x", engine=ENGINE)

@@ -19,7 +19,8 @@ from shoal.core import blanking
 from shoal.core.blanking import blanked
 from shoal.core.classes import Classes
 from shoal.core.contracts import Model, When
-from shoal.core.evaluate import Evaluator, Problem
+from shoal.core.evaluate import Evaluator
+from shoal.core.problem import Problem
 from shoal.errors import OutOfTime
 
 POPULATION = ("k-map", "delta-presence")

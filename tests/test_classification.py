@@ -14,8 +14,8 @@ from problems import Case, cases
 import shoal
 from shoal.algorithms import ALGORITHMS
 from shoal.core.classes import LABEL, Classes, label_of
-from shoal.core.counts import of_sizes
 from shoal.core.evaluate import Evaluator
+from shoal.core.held import of_sizes
 from shoal.engines import ENGINES
 from shoal.errors import CannotHonour, Infeasible, InternalError
 from shoal.policy import Policy

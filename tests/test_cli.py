@@ -191,6 +191,7 @@ def test_the_version_is_told() -> None:
         ("shoal anonymize --engine a", ["auto"]),
         ("shoal anonymize --metric prec", ["precision"]),
         ("shoal anonymize --model k-m", ["k-map"]),
+        ("shoal list safe", ["safe-harbor"]),
     ],
 )
 def test_a_shell_completes(words: str, completed: list[str]) -> None:
@@ -351,6 +352,39 @@ def test_list_shows_every_plug_in(desk: Desk) -> None:
             assert name in shown.stdout
 
 
+def test_list_tells_the_options_of_a_name(desk: Desk) -> None:
+    shown = desk.call("list", "t-closeness")
+    assert shown.exit_code == 0
+    for told in ("(model)", "distance", "equal, ordered or hierarchical", "required", "from 0 to 1"):
+        assert told in " ".join(shown.stdout.split())
+    found = json.loads(desk.call("list", "t-closeness", "--json").stdout)
+    assert (found["kind"], found["name"]) == ("model", "t-closeness")
+    assert [one["name"] for one in found["options"]] == ["t", "distance", "column"]
+    first, second, _ = found["options"]
+    assert (first["type"], first["required"], first["default"]) == ("number", True, None)
+    assert (second["required"], second["default"]) == (False, "equal")
+    assert json.loads(desk.call("list", "intervals", "--json").stdout)["options"][1]["default"] == 0
+
+
+def test_init_refuses_an_output_before_it_asks_about_the_table(desk: Desk) -> None:
+    missing = desk.call("init", desk.data.with_name("absent.csv"), "--output", desk.home / "no" / "p.yaml")
+    assert missing.exit_code == 2
+    assert "does not exist. Create it first." in missing.stderr
+    own = desk.call("init", desk.data, "--output", desk.data, "--force", "--yes")
+    assert own.exit_code == 2
+    assert "is the input and would be replaced" in own.stderr
+
+
+def test_list_says_that_a_name_has_no_options(desk: Desk) -> None:
+    assert "It has no options." in desk.call("list", "safe-harbor").stdout
+
+
+def test_list_refuses_a_name_that_is_nothing(desk: Desk) -> None:
+    refused = desk.call("list", "coverag", "--json")
+    assert refused.exit_code == 2
+    assert "Did you mean 'coverage'?" in json.loads(refused.stdout)["message"]
+
+
 # Options that stand in for the policy's lines
 
 
@@ -467,7 +501,7 @@ def test_fewer_rows_than_k_names_the_k_that_would_do(desk: Desk) -> None:
 
 def test_two_columns_of_one_name_are_refused(desk: Desk) -> None:
     desk.write_table(rows(), header=("name", "age", "age", "zip", "illness", "note"))
-    desk.refused(says=["Columns 2 and 3 have the same name", "'age'", "Rename"])
+    desk.refused(says=["Columns 2 and 3 have the same name", "Rename"])
 
 
 def test_names_that_differ_only_in_case_are_refused(desk: Desk) -> None:

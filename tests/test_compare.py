@@ -25,10 +25,10 @@ from typer.testing import CliRunner
 import shoal
 from shoal.algorithms import ALGORITHMS
 from shoal.cli import app
+from shoal.commands.comparisons import show_comparison
+from shoal.comparing.plots import comparison_plots
 from shoal.comparison import Comparison, Row, Stopped
-from shoal.comparison_plots import comparison_plots
 from shoal.core.contracts import Guarantee
-from shoal.display import show_comparison
 from shoal.errors import CannotHonour, Infeasible, OutputError, PolicyError, UnknownName, UsageError
 from shoal.plots import draw, save
 
@@ -153,7 +153,8 @@ def test_the_optimum_is_found_where_no_row_proves_it() -> None:
 
 
 def test_an_optimum_of_0_is_reached_or_not_comparable() -> None:
-    relative = MODULE._relative
+    from shoal.comparing.rows import relative
+
     assert [relative(0.0, 0.0), relative(0.5, 0.0), relative(None, 1.0), relative(1.0, None)] == [
         1.0,
         None,
@@ -501,7 +502,7 @@ def test_a_journal_holds_no_value_and_its_fingerprint_is_salted(tmp_path: Path) 
 
 
 def test_a_full_disk_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    from shoal.journal import Journal
+    from shoal.comparing.journal import Journal
 
     class Full:
         def write(self, _: bytes) -> int:
@@ -910,7 +911,7 @@ def test_an_output_that_cannot_be_written_is_told_at_once(
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
         return plain(path, *given, **named)
 
-    monkeypatch.setattr("shoal.journal.open", refuse, raising=False)
+    monkeypatch.setattr("shoal.comparing.journal.open", refuse, raising=False)
     desk.refused(*FEW, "--output", desk.output, says="Cannot write 'rows.csv.part' in the folder")
 
 

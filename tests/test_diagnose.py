@@ -17,6 +17,7 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 from adult import COLUMNS, folder, needs_adult
+from clock import fastest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from problems import counts_of
@@ -26,13 +27,14 @@ import shoal
 from shoal.cli import app
 from shoal.core import subsets
 from shoal.core.contracts import Engine
-from shoal.core.counts import Domain, from_joint, layout
+from shoal.core.counts import Domain, layout
+from shoal.core.held import from_joint
 from shoal.core.subsets import Limits, Source
-from shoal.diagnosis_plots import diagnosis_plots
+from shoal.diagnosing.findings import Suppression
+from shoal.diagnosing.plots import diagnosis_plots
+from shoal.diagnosing.questions import QUESTIONS
 from shoal.errors import DataError, OutputError, PolicyError, UnknownName, UsageError
-from shoal.findings import Suppression
-from shoal.questions import QUESTIONS
-from shoal.shares import limit_in_records
+from shoal.policies.shares import limit_in_records
 
 # Ibis calls an old name of DuckDB's.
 pytestmark = pytest.mark.filterwarnings("ignore:fetch_arrow_table:DeprecationWarning")
@@ -1158,22 +1160,15 @@ def test_plots_are_drawn(desk: Desk, options: tuple[object, ...]) -> None:
 
 @needs_adult
 def test_question_12_of_adult_takes_a_moment() -> None:
-    import time
 
     root = folder()
     assert root is not None
     columns = COLUMNS[:-1]
     found = shoal.diagnose(root / "adult.csv", columns)
     found.suppression_of_sets_by_k(50)
-    best = min(_timed(time.perf_counter, lambda: found.suppression_of_sets_by_k(50)) for _ in range(3))
+    best = fastest(lambda: found.suppression_of_sets_by_k(50), times=3)
     assert len(found.suppression_of_sets_by_k(50)) == 255
     assert best < (0.3 if not os.environ.get("CI") else 3)
-
-
-def _timed(clock: Any, work: Any) -> float:
-    start = clock()
-    work()
-    return float(clock() - start)
 
 
 @needs_adult

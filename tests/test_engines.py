@@ -20,7 +20,7 @@ from servers import needs_postgres, needs_spark, postgres, spark
 
 import shoal
 from shoal.choose import engine_for
-from shoal.errors import PolicyError, UsageError
+from shoal.errors import DataError, PolicyError, UsageError
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:fetch_arrow_table:DeprecationWarning"),
@@ -231,6 +231,77 @@ def test_every_engine_releases_the_same_rows(
     assert release.verification.verified
     assert Counter(own.rows(release)) == expected[wish]
     assert own.leftovers() == []
+
+
+@pytest.mark.parametrize("place", [place for place in PLACES if "spark" not in place.id])
+def test_columns_are_counted_each_as_by_itself(place: Callable[[Path], Place], here: Path) -> None:
+    source = place(here)
+    engine = engine_for(source.options.get("engine", "auto"), source.source)
+    table = engine.open(source.source)
+    names = engine.columns(table)
+    for name, (counts, domain) in zip(names, engine.count_each(table, names), strict=True):
+        alone, domains = engine.count(table, [name])
+        assert (domain.name, domain.texts) == (name, domains[name].texts)
+        assert (counts.keys.tolist(), counts.sizes.tolist()) == (alone.keys.tolist(), alone.sizes.tolist())
+        assert counts.fields == alone.fields
+    engine.close()
+
+
+def test_kinds_of_columns_are_counted_as_by_themselves() -> None:
+    """What SQL holds as one type may be several here, and a value that is no number is no null."""
+    frame = pd.DataFrame(
+        {
+            "a": pd.Categorical(["u", "v", "u"]),
+            "b": pd.Categorical(["w", None, "w"]),
+            "c": [1.5, np.nan, 2],
+            "d": pd.to_datetime(["2020-01-01", None, "2020-01-01"]),
+            "e": pd.Series([1, None, 3], dtype="Int16"),
+            "f": [None, None, None],
+        }
+    )
+    engine = engine_for("auto", frame)
+    table = engine.open(frame)
+    for name, (counts, domain) in zip(frame, engine.count_each(table, list(frame)), strict=True):
+        alone, domains = engine.count(table, [name])
+        assert domain.texts == domains[name].texts
+        assert counts.sizes.tolist() == alone.sizes.tolist()
+
+
+def test_more_columns_than_a_query_takes_are_counted_in_their_order() -> None:
+    table = pa.table({f"c{n}": [n, n % 3, 7] if n % 2 else [f"x{n}", "y", None] for n in range(37)})
+    engine = engine_for("auto", table)
+    opened = engine.open(table)
+    names = engine.columns(opened)
+    found = [(domain.name, domain.texts) for _, domain in engine.count_each(opened, names)]
+    assert found == [(name, engine.count(opened, [name])[1][name].texts) for name in names]
+
+
+def test_a_table_that_changes_between_columns_is_refused() -> None:
+    import ibis
+
+    connection = ibis.duckdb.connect()
+    connection.raw_sql(
+        "CREATE VIEW v AS SELECT i AS a, CAST(i AS VARCHAR) AS b FROM range(4000) t(i) WHERE random() < 0.5"
+    )
+    engine = engine_for("auto", connection.table("v"))
+    table = engine.open(connection.table("v"))
+    with pytest.raises(DataError, match="changed while it was counted"):
+        list(engine.count_each(table, ["a", "b"]))
+
+
+def test_a_text_file_is_read_once_for_all_its_columns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from shoal.engines import each
+    from shoal.inspection import inspect
+
+    asked: list[str] = []
+    query = each.query
+    monkeypatch.setattr(each, "query", lambda *given: asked.append(query(*given)) or asked[-1])
+    (tmp_path / "x.csv").write_text("a,b,c\n1,x,\n2,x,\n2,y,\n")
+    found = inspect(tmp_path / "x.csv")
+    assert len(asked) == 1
+    assert (found.records, [one.distinct for one in found.columns]) == (3, [2, 2, 0])
 
 
 def test_a_memory_limit_holds_for_a_table_of_a_connection() -> None:

@@ -268,7 +268,7 @@ def test_a_column_of_a_million_names_is_not_read_name_by_name(monkeypatch: pytes
         asked.append(text)
         return core_number_of(text)
 
-    monkeypatch.setattr("shoal.init.number_of", number_of)
+    monkeypatch.setattr("shoal.policies.value_kinds.number_of", number_of)
     names = [f"Person {n}" for n in range(5000)]
     assert guess(pa.table({"who": [*names, "unknown"]}))[0].kind == "category"
     assert len(asked) < 10

@@ -17,11 +17,12 @@ from problems import Case, cases
 
 import shoal
 from shoal.algorithms import ALGORITHMS
-from shoal.core import far, far_hubs, memory
+from shoal.core import far, memory
 from shoal.core.arrays import IntArray
 from shoal.core.counts import Counts, layout
-from shoal.core.evaluate import Evaluator, Problem
+from shoal.core.evaluate import Evaluator
 from shoal.core.far import FarCounts, Store
+from shoal.core.problem import Problem
 from shoal.core.subsets import Source
 from shoal.core.tabulate import Tabulation
 from shoal.engines import relations
@@ -55,7 +56,7 @@ class Listed(Store):
         self.sizes = tuple(1 << bits for bits in widths)
         self.combinations = len(self.rows)
         self.records = counts.records
-        self.queries = 0
+        self.queries = self.samples = 0
 
     def _spread_over(self, counts: Counts, codes: IntArray) -> None:
         """Pair the sensitive values of each combination in any way: only their counts are known."""
@@ -104,6 +105,7 @@ class Listed(Store):
         return np.array(values), np.array([sum(part) for part in own]), np.array([len(part) for part in own])
 
     def sample(self, step: int, kept: Sequence[int]) -> tuple[IntArray, IntArray]:
+        self.samples += 1
         return self.grouped({}, kept)
 
 
@@ -119,7 +121,7 @@ def far_problem(problem: Problem) -> tuple[Problem, Listed]:
 def few(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Let so many combinations fit, and no more."""
     most = [10]
-    for module in (far, far_hubs, relations, memory):
+    for module in (far, relations, memory):
         monkeypatch.setattr(module, "fits", lambda combinations, words, limit: combinations <= most[0])
     return most
 
@@ -215,6 +217,7 @@ def test_what_is_held_serves_the_nodes_above(few: list[int]) -> None:
         evaluate(node)
     assert evaluate.nodes_evaluated == len(nodes) == 18
     assert store.queries < 3 * len(nodes)
+    assert store.samples == 1
 
 
 # A real backend
@@ -294,7 +297,8 @@ def test_a_release_is_the_same(few: list[int], tmp_path: Path, wish: str) -> Non
 def test_profile_and_diagnosis_are_the_same(few: list[int], tmp_path: Path) -> None:
     data, file = bundled(tmp_path)
     policy = yaml.safe_load(file.read_text())
-    for name in ("discharged", "ethnicity", "marital_status", "insurance"):  # a query for every node is slow
+    # A query for every node is slow: three columns make 50 of them, and 4,060 combinations.
+    for name in ("admitted", "discharged", "ethnicity", "marital_status", "insurance"):
         policy["columns"][name] = {"role": "other"}
     policy.pop("same_level")
     answers = []
@@ -312,6 +316,16 @@ def test_profile_and_diagnosis_are_the_same(few: list[int], tmp_path: Path) -> N
             )
         )
     assert answers[0] == answers[1]
+
+
+def test_rows_are_named_where_the_classes_of_their_columns_fit(few: list[int], tmp_path: Path) -> None:
+    data, _ = bundled(tmp_path)
+    few[0] = 200
+    diagnosis = shoal.diagnose(data, ["age", "sex", "postcode"])
+    rows = diagnosis.write_rows(tmp_path / "rows.txt", k=100, columns=["age"])
+    assert rows == diagnosis.rows_to_suppress(100, ["age"]) > 0
+    with pytest.raises(DataError, match=r"do not fit.*--memory-limit"):
+        diagnosis.write_rows(tmp_path / "more.txt", k=100)
 
 
 def test_what_needs_everything_in_memory_says_so(few: list[int], tmp_path: Path) -> None:

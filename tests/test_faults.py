@@ -26,10 +26,10 @@ from shoal.cli import app
 from shoal.core.contracts import Target
 from shoal.engines.duckdb import DuckDb
 from shoal.errors import OutputError, interruptible
-from shoal.publish import Draft, draft, private_folder
-from shoal.publish import tells_of as tells_of_stage
+from shoal.releasing.publish import Draft, draft, private_folder
+from shoal.releasing.publish import tells_of as tells_of_stage
+from shoal.releasing.stage import stage_of
 from shoal.sample import bundled, write_csv
-from shoal.stage import stage_of
 
 # Ibis calls an old name of DuckDB's.
 pytestmark = pytest.mark.filterwarnings("ignore:fetch_arrow_table:DeprecationWarning")
@@ -197,7 +197,7 @@ from pathlib import Path
 from shoal.errors import OutputError
 from shoal.core.contracts import Target
 from shoal.engines.duckdb import DuckDb
-from shoal.publish import draft
+from shoal.releasing.publish import draft
 
 def release(output, force, moment):
     beside = {"codebook.csv": output.with_name("book.csv"), "sensitive.csv": output.with_name("second.csv")}
@@ -393,7 +393,7 @@ def test_without_locks_a_run_still_works(output: Path, monkeypatch: pytest.Monke
         raise OSError(37, "No locks available")
 
     if absent == "system":
-        monkeypatch.setattr("shoal.publish.fcntl", None)
+        monkeypatch.setattr("shoal.releasing.locks.fcntl", None)
     else:
         monkeypatch.setattr("fcntl.flock", refuse)
     publish(output, "one")
@@ -519,7 +519,7 @@ def test_a_closed_folder_is_told_before_the_work(disk: Path, sample: tuple[Path,
     assert not any(disk.iterdir())
 
 
-# The real thing: the command line on 200,000 records
+# The real thing: the command line on 100,000 records
 
 
 def command(data: Path, policy: Path, output: Path, *options: str) -> list[str]:
@@ -549,7 +549,7 @@ suppression_limit: 5%
 def large(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     folder = tmp_path_factory.mktemp("large")
     data, policy = folder / "admissions.csv", folder / "policy.yaml"
-    write_csv(data, 200_000)
+    write_csv(data, 100_000)
     policy.write_text(POLICY)
     return data, policy
 

@@ -96,7 +96,7 @@ def requests(draw: st.DrawFn) -> tuple[pa.Table, Any]:
     return pa.table(data), policy if draw(st.integers(0, 30)) else draw(JUNK)
 
 
-@settings(max_examples=2000, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=500, deadline=None, suppress_health_check=list(HealthCheck))
 @given(requests())
 def test_every_request_ends_well(request: tuple[pa.Table, Any]) -> None:
     table, policy = request

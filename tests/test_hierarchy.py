@@ -48,7 +48,7 @@ def test_intervals_make_bands_that_end_in_one_group() -> None:
 
 def test_intervals_take_an_origin_and_negative_numbers() -> None:
     hierarchy = bind({"intervals": [5], "origin": 17}, "17", "21", "22", "-3")
-    assert [climb(hierarchy, c)[1] for c in range(4)] == ["17-21", "17-21", "22-26", "-3-1"]
+    assert [climb(hierarchy, c)[1] for c in range(4)] == ["17-21", "17-21", "22-26", "-3 to 1"]
 
 
 def test_intervals_code_the_bottom_and_the_top() -> None:

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import random
-import time
 from collections.abc import Callable, Sequence
 
 import pyarrow as pa
 import pytest
+from clock import fastest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal import checksums
-from shoal.identifier_patterns import MOST, mostly, spread
-from shoal.identifiers import IDENTIFIERS, identifiers_in, looks_like, oldest
-from shoal.init import Guess, guess, safe_harbor_findings
+from shoal.identifiers import checksums
+from shoal.identifiers.looks import looks_like, oldest
+from shoal.identifiers.patterns import MOST, mostly, spread
+from shoal.identifiers.rule import IDENTIFIERS, identifiers_in
+from shoal.init import guess, safe_harbor_findings
 from shoal.inspection import inspect
+from shoal.policies.guesses import Guess
 
 RANDOM = random.Random(7)
 BLAND = "value"  # a name that says nothing
@@ -351,13 +353,7 @@ def test_what_is_said_never_holds_a_value() -> None:
 
 
 def seconds(texts: Sequence[str]) -> float:
-    """Return the best of three times."""
-    took = []
-    for _ in range(3):
-        begin = time.perf_counter()
-        looks_like(BLAND, texts)
-        took.append(time.perf_counter() - begin)
-    return min(took)
+    return fastest(lambda: looks_like(BLAND, texts), times=3)
 
 
 def test_a_million_values_take_no_time() -> None:

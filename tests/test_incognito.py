@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from problems import Case, cases
 
 from shoal.algorithms import ALGORITHMS
-from shoal.core.evaluate import Evaluation
+from shoal.core.evaluation import Evaluation
 from shoal.search import search
 
 VARIANTS = ("basic", "cube", "super-roots")

@@ -18,8 +18,11 @@ import shoal
 from shoal.algorithms import ALGORITHMS
 from shoal.core import cut_nodes, cut_steps, cut_tables
 from shoal.core.contracts import Guarantee
-from shoal.core.cut_search import Greedy, Ground, Tree, ground_of
-from shoal.core.evaluate import Evaluator, Problem
+from shoal.core.cut_greedy import Greedy
+from shoal.core.cut_ground import Ground, ground_of
+from shoal.core.cut_search import Tree
+from shoal.core.evaluate import Evaluator
+from shoal.core.problem import Problem
 from shoal.errors import CannotHonour, Infeasible, OutOfTime, PolicyError
 
 METRICS = ("discernibility", "classification")
@@ -474,7 +477,7 @@ def test_a_release_tells_its_bound_and_is_verified(tmp_path: Any) -> None:
 
 
 def test_the_line_about_what_is_proven() -> None:
-    from shoal.display import _within
+    from shoal.commands.releases import _within
 
     assert _within(10, 10, "k-optimize") == "least loss among cuts by order (k-optimize)"
     assert _within(10.32, 10, "k-optimize").startswith("within 3.2% of the least among cuts by order")

@@ -14,8 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from problems import OPTIONS, Case, cases, larger
 
-from shoal.core.evaluate import Evaluator, Problem
+from shoal.core.evaluate import Evaluator
 from shoal.core.lowering import lowered
+from shoal.core.problem import Problem
 from shoal.errors import OutOfTime
 
 POPULATION = ("k-map", "delta-presence")

@@ -62,8 +62,8 @@ def test_coverage_counts_the_values_that_a_hierarchy_lists() -> None:
     """Two of four listed values occur; at level 1 one group covers three of the four."""
     from shoal.core.builders import parse
     from shoal.core.counts import Domain
-    from shoal.core.evaluate import Problem
     from shoal.core.lattice import build
+    from shoal.core.problem import Problem
 
     case = Case([(0,), (1,)], [{0: ["a"], 1: ["b"]}], [0, 0], 1, 1, 0, "coverage", [1.0], [0], [0], [])
     base = case.problem()

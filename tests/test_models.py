@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 from problems import OPTIONS, Case, cases, hierarchies, with_models
 
 from shoal.core.classes import Classes, Sensitive
-from shoal.core.counts import Counts, Entries, Field
+from shoal.core.counts import Entries, Field
 from shoal.core.evaluate import Evaluator
+from shoal.core.held import HeldCounts
 from shoal.core.hierarchy import nest
 from shoal.errors import InternalError, PolicyError, UnknownName
 from shoal.models import MODELS
@@ -55,7 +56,7 @@ def classes_of(
     bits = max(1, (counts.shape[1] - 1).bit_length())
     entries = Entries((rows << bits) | codes, counts[rows, codes], bits)
     keys = np.arange(len(counts)).reshape(1, -1)
-    made = Counts((Field(0, 0, 2**20 - 1),), keys, counts.sum(axis=1), {"s": entries})
+    made = HeldCounts((Field(0, 0, 2**20 - 1),), keys, counts.sum(axis=1), {"s": entries})
     hierarchy = None if tree is None else nest("s", [tree[v] for v in range(counts.shape[1])])
     reference = np.array(counts.sum(axis=0) if whole is None else whole, np.int64)
     return Classes(made, {"s": Sensitive(reference, np.arange(counts.shape[1]), hierarchy)})
@@ -337,7 +338,7 @@ def test_sizes_are_looked_up_by_key(there: list[Any], wanted: list[Any], words: 
     def keys(pairs: list[Any]) -> np.ndarray:
         return np.array([[a * 4 + b for a, b in pairs]] if words == 1 else list(zip(*pairs, strict=True)))
 
-    counts = Counts((), keys(there), np.arange(1, len(there) + 1), {})
+    counts = HeldCounts((), keys(there), np.arange(1, len(there) + 1), {})
     expected = [there.index(pair) + 1 if pair in there else 0 for pair in wanted]
     assert counts.sizes_of(keys(wanted)).tolist() == expected
 

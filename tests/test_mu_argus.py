@@ -35,7 +35,9 @@ from shoal.cli import app
 from shoal.commands.argus import Talk
 from shoal.core import combinations as counting
 from shoal.core.contracts import Guarantee
-from shoal.core.evaluate import Evaluation, Evaluator, Problem
+from shoal.core.evaluate import Evaluator
+from shoal.core.evaluation import Evaluation
+from shoal.core.problem import Problem
 from shoal.errors import CannotHonour, InternalError, PolicyError, UnknownName, UsageError
 from shoal.outliers import Holder
 from shoal.policy import Policy

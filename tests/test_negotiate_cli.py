@@ -27,9 +27,9 @@ from shoal.commands.prompt import Prompt
 from shoal.core.tabulate import Tabulation
 from shoal.errors import Infeasible, UnknownName, UsageError
 from shoal.negotiate import Negotiation
-from shoal.offer import adopted, offer_of
 from shoal.policy import Policy
 from shoal.profile import Profile
+from shoal.profiling.offer import adopted, offer_of
 
 SECRET = "SECRETVAL7"  # in every text cell of the table; no file and no message may hold it
 SHOAL = Path(sys.executable).with_name("shoal")

@@ -13,10 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.core import partition as module
-from shoal.core import partition_kernels
+from shoal.core import partition_cuts, partition_tally
+from shoal.core import partition_rounds as module
 from shoal.core.arrays import BoolArray
 from shoal.core.counts import Counts, Entries, layout
+from shoal.core.held import HeldCounts
 from shoal.core.partition import Axis, Parts, partition
 
 CHOICES = ("width", "entropy", "loss")
@@ -56,7 +57,7 @@ class Table:
             Counter((r << 2) | c for r, codes in enumerate(self.sensitive) for c in codes).items()
         )
         found = np.array(entries).reshape(-1, 2).T
-        return Counts(fields, keys, sizes, {"s": Entries(found[0].copy(), found[1].copy(), 2)})
+        return HeldCounts(fields, keys, sizes, {"s": Entries(found[0].copy(), found[1].copy(), 2)})
 
     def axes(self) -> list[Axis]:
         return [column.axis() for column in self.columns]
@@ -395,14 +396,14 @@ def test_the_published_example_of_mondrian() -> None:
 
 
 def test_a_median_value_goes_to_both_sides() -> None:
-    counts = Counts(layout([1]), np.array([[0, 1]]), np.array([2, 6]), {})
+    counts = HeldCounts(layout([1]), np.array([[0, 1]]), np.array([2, 6]), {})
     axis = Axis(np.arange(2), np.arange(2.0))
     found = partition(counts, [axis], None, 2, choose="width", relaxed=True)
     assert listed(found) == [{0: 2}, {1: 2}, {1: 4}]
 
 
 def test_a_hierarchy_is_cut_into_all_groups_of_the_next_level() -> None:
-    counts = Counts(layout([3]), np.arange(6).reshape(1, -1), np.full(6, 2), {})
+    counts = HeldCounts(layout([3]), np.arange(6).reshape(1, -1), np.full(6, 2), {})
     levels = (np.arange(6), np.array([0, 0, 1, 1, 2, 2]), np.zeros(6, np.int64))
     axis = Axis(np.arange(6), np.arange(6.0), levels)
     for least, regions in ((5, 1), (4, 3), (3, 3), (2, 6)):
@@ -447,12 +448,12 @@ def test_places_are_tallied_whichever_way(rows: int, greatest: int) -> None:
     places = random.integers(0, greatest, rows, endpoint=True).astype(np.int32)
     places = np.concatenate((places, places[: rows // 2]))
     sizes = random.integers(1, 5, len(places))
-    space = partition_kernels.Space(
+    space = partition_tally.Space(
         *np.empty((3, 1), np.int64), np.empty(1), np.zeros(4 * len(places), np.int64),
         *np.empty((2, len(places)), np.int64), np.empty(256, np.int64),
         *np.empty((2, len(places)), np.int64), np.empty(1, np.int32),
     )  # fmt: skip
-    found = partition_kernels._tally(places, sizes, int(places.min()), int(places.max()), space)
+    found = partition_tally.tally(places, sizes, int(places.min()), int(places.max()), space)
     values, inverse = np.unique(places, return_inverse=True)
     assert space.values[:found].tolist() == values.tolist()
     assert space.records[:found].tolist() == np.bincount(inverse, sizes).tolist()
@@ -462,4 +463,4 @@ def test_places_are_tallied_whichever_way(rows: int, greatest: int) -> None:
 def test_costs_looked_up_are_the_costs_worked_out() -> None:
     costs = module._costs()
     for count in (1, 2, 3, 5, 100, 4095):
-        assert costs[count] == partition_kernels.cost(count) == round(count * math.log2(count) * 2**20)
+        assert costs[count] == partition_cuts.cost(count) == round(count * math.log2(count) * 2**20)

@@ -636,7 +636,7 @@ def killed(moment: str, number: int, connection: Any) -> tuple[int, str]:
 def test_a_run_that_is_killed_leaves_nothing(server: Any, moment: str, number: int) -> None:
     server.execute(
         "CREATE VIEW slow AS SELECT people.* FROM people, "
-        "LATERAL (SELECT pg_sleep(0.005) WHERE people.age > 0) AS s"
+        "LATERAL (SELECT pg_sleep(0.002) WHERE people.age > 0) AS s"
     )
     Path("policy.yaml").write_text(json.dumps(policy()), encoding="utf-8")
     code, words = killed(moment, number, server)

@@ -23,10 +23,12 @@ from shoal.core import builders
 from shoal.core.counts import Domain
 from shoal.core.schema import Role
 from shoal.errors import HierarchyError, UnknownName
-from shoal.init import guess, policy_schema
+from shoal.init import guess
 from shoal.inspection import inspect
+from shoal.policies.presets import PRESETS, SMALL_ZIP_AREAS, preset_text, safe_harbor
+from shoal.policies.schema import policy_schema
 from shoal.policy import Policy
-from shoal.presets import PRESETS, SMALL_ZIP_AREAS, preset_text, safe_harbor
+from shoal.web.spec_fields import kind_of, spec_of, texts_of
 
 ZIPS = ["12345", "67890", "94110-1234", "941101234", "03601", "05912-0001", "89012", "893011111", "99999"]
 
@@ -300,10 +302,7 @@ def test_the_schema_and_the_preview_know_the_options() -> None:
     ],
 )
 def test_the_editor_of_the_studio_writes_what_it_shows(spec: dict[str, Any]) -> None:
-    pytest.importorskip("nicegui", reason="the studio needs shoal[web]")
-    from shoal.web import editor
-
-    kind = editor._kind(spec)
+    kind = kind_of(spec)
     assert kind in spec
-    assert editor._spec(kind, editor._texts(kind, spec)) == spec
-    assert editor._spec("prefix", {"prefix": "3", "together": "036, 059"})["together"] == ["036", "059"]
+    assert spec_of(kind, texts_of(kind, spec)) == spec
+    assert spec_of("prefix", {"prefix": "3", "together": "036, 059"})["together"] == ["036", "059"]

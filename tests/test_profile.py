@@ -21,13 +21,13 @@ from problems import Case, cases
 import shoal
 from shoal.core.batch import Spread
 from shoal.core.classes import own_name
-from shoal.core.evaluate import Problem
 from shoal.core.lattice import build
+from shoal.core.problem import Problem
 from shoal.core.tabulate import Tabulation, _one_table, table_of
 from shoal.errors import DataError, OutputError, UnknownName, UsageError
-from shoal.grouping import SCORES, best_first, ranked, scores, share_of
 from shoal.profile import Profile, tabulated
-from shoal.profile_source import Wish
+from shoal.profiling.grouping import SCORES, best_first, ranked, scores, share_of
+from shoal.profiling.source import Wish
 
 Node = tuple[int, ...]
 
@@ -378,7 +378,7 @@ def test_of_unique_rows_the_highest_nodes_come_first(
     """No level of one column groups anything while the others are as they are: all scores are equal."""
     import pandas as pd
 
-    module = sys.modules["shoal.profile"]
+    module = sys.modules["shoal.profiling.order"]
     monkeypatch.setattr(module, "_BEST_FIRST", 8)
     if one_by_one:
         monkeypatch.setattr(module, "LARGEST_RANKED", 3)
@@ -741,7 +741,7 @@ def test_other_hierarchies_or_sensitive_values_are_noticed(made: Profile) -> Non
 def test_a_lattice_too_large_to_rank_needs_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
     import pandas as pd
 
-    monkeypatch.setattr(sys.modules["shoal.profile"], "LARGEST_RANKED", 3)
+    monkeypatch.setattr(sys.modules["shoal.profiling.order"], "LARGEST_RANKED", 3)
     table = pd.DataFrame(TABLE)
     for options in ({}, {"share": "50%"}):
         with pytest.raises(

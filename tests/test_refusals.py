@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import shoal
-from shoal.display import show_release
+from shoal.commands.releases import show_release
 from shoal.errors import CannotHonour, OutOfTime, PolicyError
 
 QUASI = {"role": "quasi-identifier", "hierarchy": "flat"}

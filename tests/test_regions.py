@@ -18,8 +18,9 @@ from problems import Case, cases
 
 import shoal
 from shoal.algorithms import ALGORITHMS
-from shoal.core.evaluate import Evaluator, Problem
+from shoal.core.evaluate import Evaluator
 from shoal.core.finer import hidden, refined
+from shoal.core.problem import Problem
 from shoal.core.recoding import Recoding
 from shoal.errors import CannotHonour, HierarchyError, Infeasible, PolicyError, ShoalError, UnknownName
 from shoal.search import search

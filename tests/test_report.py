@@ -19,18 +19,18 @@ import pytest
 import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from problems import QUASI, policy_of_people
 from typer.testing import CliRunner
 
 import shoal
 from shoal.algorithms import ALGORITHMS
+from shoal.assessing.exposure import Exposure, exposure_of
 from shoal.cli import app
 from shoal.core.markup import tag
 from shoal.errors import InternalError, UsageError
-from shoal.exposure import Exposure, exposure_of
-from shoal.report_histogram import bars, histogram
+from shoal.reporting.histogram import bars, histogram
 from shoal.sample import bundled
 
-QUASI = "quasi-identifier"
 MARK = "zzq"  # every value that must not leave the house begins with it
 LANDS = {"south": ["it", "es", f"{MARK}-south"], "north": ["se", "no", f"{MARK}-north"]}
 
@@ -137,18 +137,7 @@ def people(number: int = 240) -> pd.DataFrame:
 
 
 def policy(**changes: Any) -> dict[str, Any]:
-    return {
-        "columns": {
-            "name": {"role": "identifier"},
-            "age": {"role": QUASI, "hierarchy": {"intervals": [5, 10, 40]}},
-            "land": {"role": QUASI, "hierarchy": {"tree": LANDS}},
-            "sex": {"role": QUASI, "hierarchy": "flat"},
-            "ill": {"role": "sensitive"},
-            "place": {"role": "other"},
-        },
-        "models": [{"k-anonymity": {"k": 4}}],
-        "suppression_limit": "15%",
-    } | changes
+    return policy_of_people(LANDS, "place", **changes)
 
 
 OWN: dict[str, dict[str, Any]] = {  # what some searches need
@@ -187,14 +176,14 @@ def told(found: pd.Series, k: int) -> dict[str, str]:
     """What a report must say of classes of such sizes, counted plainly."""
     records, unique, below = int(found.sum()), int((found == 1).sum()), int(found[found < k].sum())
     said = {
-        "Records in classes": f"{records:,}",
+        "Records": f"{records:,}",
         "Classes": f"{len(found):,}",
         "Smallest class (k)": f"{found.min():,}",
     }
     counts = {"Unique records": unique} | ({f"Records in classes below {k}": below} if k > 1 else {})
-    counts["Marketer risk, records told rightly"] = len(found)
+    counts["Marketer risk: records rightly told"] = len(found)
     said |= {name: f"{number:,} ({percent(number / records)})" for name, number in counts.items()}
-    risks = {"Highest prosecutor risk": 1 / found.min(), "Average prosecutor risk": len(found) / records}
+    risks = {"Prosecutor risk, highest": 1 / found.min(), "Prosecutor risk, average": len(found) / records}
     return said | {name: percent(share) for name, share in risks.items()}
 
 
@@ -474,7 +463,7 @@ def test_the_commands_of_a_report_run(desk: Path, monkeypatch: pytest.MonkeyPatc
 
 def fail_verification(monkeypatch: pytest.MonkeyPatch) -> None:
     judge = import_module("shoal.verify").judge
-    module = import_module("shoal.anonymize")
+    module = import_module("shoal.releasing.run")
     monkeypatch.setattr(module, "judge", lambda *a: replace(judge(*a), verified=False, reasons=("planted",)))
 
 
@@ -482,7 +471,7 @@ def fail_report(monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(_: object) -> str:
         raise InternalError
 
-    monkeypatch.setattr(import_module("shoal.anonymize"), "report_of", fails)
+    monkeypatch.setattr(import_module("shoal.releasing.run"), "report_of", fails)
 
 
 @pytest.mark.parametrize("fail", [fail_verification, fail_report])
@@ -571,11 +560,11 @@ def test_every_drawing_is_told_in_words() -> None:
 def test_with_a_population_the_report_tells_of_it() -> None:
     release = shoal.anonymize(people(), policy(population_size=10_000))
     page = assert_alone(shoal.report(release))
-    highest = page.risks["Highest journalist risk, estimated"]
+    highest = page.risks["Journalist risk, highest (estimated)"]
     assert [float(risk.removesuffix("%")) for risk in highest] == sorted(
         (float(risk.removesuffix("%")) for risk in highest), reverse=True
     )
-    assert "Unique in the population too, by dankar" in page.risks
+    assert "Unique in the population, by dankar" in page.risks
 
 
 def test_the_report_tells_what_made_records_unique(tmp_path: Path) -> None:

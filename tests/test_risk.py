@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +18,14 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 import shoal
+from shoal.assessing.exposure import exposure_of
+from shoal.assessing.plots import risk_plots
+from shoal.assessing.table import TableRisk
 from shoal.cli import app
 from shoal.core.chances import chances
 from shoal.errors import DataError, PolicyError, UnknownName, UsageError
-from shoal.exposure import exposure_of
 from shoal.plots import draw
-from shoal.risk import Risk, TableRisk
-from shoal.risk_plots import risk_plots
+from shoal.risk import Risk
 
 ROWS = st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from("xyz")), min_size=1, max_size=40)
 
@@ -34,6 +36,56 @@ def table(rows: list[tuple[str, ...]], names: tuple[str, ...] = ("a", "b")) -> p
 
 def of(rows: list[tuple[str, ...]], **wishes: Any) -> TableRisk:
     return shoal.risk(table(rows), columns=["a", "b"], **wishes).before
+
+
+# The records themselves.
+
+
+@given(st.lists(st.tuples(*[st.sampled_from(["a", "b", "c", None])] * 3), min_size=1, max_size=12))
+@settings(deadline=None, max_examples=30)
+def test_scores_name_the_records_that_a_naive_search_finds(rows: list[tuple[Any, ...]]) -> None:
+    sets = [one for size in (1, 2, 3) for one in combinations(range(3), size)]
+
+    def alone(row: tuple[Any, ...], places: tuple[int, ...]) -> bool:
+        return sum(all(other[place] == row[place] for place in places) for other in rows) == 1
+
+    naive = {}
+    for row in rows:
+        unique = [one for one in sets if alone(row, one)]
+        minimal = [one for one in unique if not any(set(other) < set(one) for other in unique)]
+        if minimal:
+            naive[row] = len(minimal)
+    names = ["a", "b", "suda"]  # one is named as a score is
+    data = pa.table({name: pa.array([row[at] for row in rows], pa.string()) for at, name in enumerate(names)})
+    found = shoal.risk(data, columns=names)
+    scores = found.scores()
+    assert scores.column_names == [*names, "minimal_uniques", "suda_", "dis_suda"]
+    told = scores.to_pylist()
+    assert {tuple(row[name] for name in names): row["minimal_uniques"] for row in told} == naive
+    assert len(told) == len(naive)
+    each = [row["suda_"] for row in told]
+    assert each == sorted(each, reverse=True)
+    special = found.before.special
+    assert special is not None
+    assert math.fsum(each) == pytest.approx(special.mean_score * len(rows))
+    assert math.fsum(row["dis_suda"] for row in told) == pytest.approx(special.mean_dis * len(rows))
+
+
+def test_scores_of_a_release_are_of_what_it_shows() -> None:
+    data = pa.table({"age": [31, 32, 33, 34, 55], "sex": ["f", "f", "m", "m", "f"]})
+    release = pa.table({"age": ["30-39"] * 4 + ["50-59"], "sex": ["f", "f", "m", "m", "f"]})
+    found = shoal.risk(data, columns=["age", "sex"], release=release)
+    assert found.scores().num_rows == 5
+    assert found.after is not None
+    (left,) = found.after.scores().to_pylist()
+    assert (left["age"], left["sex"], left["minimal_uniques"]) == ("50-59", "f", 1)
+    assert "50-59" not in repr(found) + repr(found.after) + repr(found.after.scored)
+    assert "50-59" not in json.dumps(found.to_dict())
+
+
+def test_scores_that_were_not_looked_for_are_refused() -> None:
+    with pytest.raises(UsageError, match="Let special_size be above 0"):
+        shoal.risk(pa.table({"a": ["x"]}), columns=["a"], special_size=0).scores()
 
 
 # The formulas.

@@ -22,7 +22,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from servers import needs_spark, spark, watched
+from servers import QUICK_JAVA, needs_spark, spark, watched
 
 import shoal
 from shoal.choose import engine_for
@@ -456,6 +456,7 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     aside = tmp_path / "aside"
     aside.mkdir()
     monkeypatch.setenv("TMPDIR", str(aside))
+    monkeypatch.setenv("JAVA_TOOL_OPTIONS", QUICK_JAVA)
     monkeypatch.setattr(tempfile, "tempdir", None)
     return aside
 

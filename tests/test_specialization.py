@@ -24,7 +24,8 @@ from test_regions import covers, tables
 
 import shoal
 from shoal.algorithms import ALGORITHMS, bottom_up, tds
-from shoal.core.evaluate import Evaluation, Evaluator
+from shoal.core.evaluate import Evaluator
+from shoal.core.evaluation import Evaluation
 from shoal.core.specialization import Cut, bottom, top
 from shoal.errors import CannotHonour, Infeasible, PolicyError, UnknownName
 from shoal.search import search

@@ -20,9 +20,9 @@ import shoal
 from shoal.errors import UsageError
 from shoal.plots import save
 from shoal.profile import Profile, tabulated
-from shoal.profile_source import Wish
+from shoal.profiling.source import Wish
+from shoal.profiling.study_plots import study_plots
 from shoal.study import Study, Suppression, agreement, answered, drawn, study
-from shoal.study_plots import study_plots
 
 
 def profile_of(case: Case, **options: Any) -> Profile:

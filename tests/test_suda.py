@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.core.counts import Counts, from_joint, layout
+from shoal.core.counts import Counts, layout
+from shoal.core.held import from_joint
 from shoal.core.suda import Suda, suda, weights
 from shoal.errors import UsageError
 

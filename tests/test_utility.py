@@ -17,12 +17,15 @@ import pytest
 import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from problems import QUASI, policy_of_people
 from typer.testing import CliRunner
 
 import shoal
-from shoal import association, classifier
-from shoal.association import cramers_v, crossed, entropy, spearman, total_variation
-from shoal.classifier import NEEDED
+from shoal.analysing import association, classifier
+from shoal.analysing.association import cramers_v, crossed, entropy, spearman, total_variation
+from shoal.analysing.bars import bars_of
+from shoal.analysing.classifier import NEEDED
+from shoal.analysing.labels import placed
 from shoal.cli import app
 from shoal.core import far
 from shoal.core.counts import Domain
@@ -30,10 +33,7 @@ from shoal.engines import relations
 from shoal.engines.duckdb import DuckDb
 from shoal.errors import DataError, PolicyError, UnknownName, UsageError
 from shoal.policy import Policy
-from shoal.utility_bars import bars_of
-from shoal.utility_labels import placed
 
-QUASI = "quasi-identifier"
 MARK = "zzq"  # begins every value of a column that is generalized
 LANDS = {"south": [f"{MARK}-it", f"{MARK}-es"], "north": [f"{MARK}-se", f"{MARK}-no"]}
 UP = {land: group for group, lands in LANDS.items() for land in lands}
@@ -56,18 +56,7 @@ def people(number: int = 400, seed: int = 5) -> pd.DataFrame:
 
 
 def policy(**changes: Any) -> dict[str, Any]:
-    return {
-        "columns": {
-            "name": {"role": "identifier"},
-            "age": {"role": QUASI, "hierarchy": {"intervals": [5, 10, 40]}},
-            "land": {"role": QUASI, "hierarchy": {"tree": LANDS}},
-            "sex": {"role": QUASI, "hierarchy": "flat"},
-            "ill": {"role": "sensitive"},
-            "stay": {"role": "other"},
-        },
-        "models": [{"k-anonymity": {"k": 4}}],
-        "suppression_limit": "15%",
-    } | changes
+    return policy_of_people(LANDS, "stay", **changes)
 
 
 CALM = settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
@@ -619,7 +608,7 @@ def test_a_run_without_a_report_measures_nothing(tmp_path: Path, monkeypatch: py
     def never(*_: object, **__: object) -> None:
         raise AssertionError
 
-    monkeypatch.setattr(import_module("shoal.anonymize"), "compared", never)
+    monkeypatch.setattr(import_module("shoal.reporting.figures"), "compared", never)
     release = shoal.anonymize(people(), policy(), output=tmp_path / "release.csv")
     assert (release.utility, release.report) == (None, None)
 

@@ -15,9 +15,10 @@ import pytest
 import shoal
 from shoal.errors import HierarchyError, PolicyError, ShoalError, UnknownName, UsageError
 from shoal.init import guess
-from shoal.inspection import inspect
-from shoal.offer import adopted
+from shoal.inspection import Inspection, inspect
+from shoal.policies.presets import PRESETS, preset_text
 from shoal.policy import Policy
+from shoal.profiling.offer import adopted
 from shoal.sample import bundled
 from shoal.web import views
 from shoal.web.desk import Desk
@@ -71,8 +72,10 @@ def test_the_column_table_is_what_init_guesses(shared: Desk, sample: tuple[Path,
             found.column, found.kind, found.distinct, found.missing, found.unique_share, found.reason,
         )  # fmt: skip
         assert row.suggested_role == found.role.value
-        assert row.identifier == (found.identifier.to_dict() if found.identifier else None)
-    letters = {row.column: row.identifier["letter"] for row in rows if row.identifier}
+        assert (row.identifier and row.identifier.model_dump()) == (
+            found.identifier and found.identifier.to_dict()
+        )
+    letters = {row.column: row.identifier.letter for row in rows if row.identifier}
     assert letters["name"] == "A"
     assert letters["admitted"] == "C"
     assert "sex" not in letters
@@ -227,6 +230,38 @@ def test_a_policy_is_told_in_words(desk: Desk) -> None:
     assert desk.words()[-1] == "Levels are fixed: age 1, town 0."
 
 
+@pytest.mark.parametrize("preset", [*PRESETS, None])
+def test_a_preset_makes_the_policy_that_init_writes(preset: str | None, desk: Desk, tmp_path: Path) -> None:
+    desk.open_sample()
+    data, _ = bundled(tmp_path / "sample")
+    desk.choose_role("sex", "identifier")
+    desk.follow(preset)
+    written = tmp_path / "policy.yaml"
+    written.write_text(preset_text(preset, guess(data)), encoding="utf-8")
+    assert desk.policy().written() == Policy.load(written).written()
+    assert desk.preset == preset
+    desk.choose_role("sex", "identifier")
+    assert desk.preset is None
+
+
+def test_a_preset_is_told_in_words_and_released(desk: Desk) -> None:
+    desk.open_sample()
+    desk.follow("safe-harbor")
+    assert desk.release().verification.verified
+    assert desk.preset == "safe-harbor"
+    words = desk.words()
+    assert "A record may look like no other in the quasi-identifiers." in words
+    assert [told for told in words if told.startswith("Levels begin at age 1")]
+
+
+def test_an_unknown_preset_is_refused_and_changes_nothing(desk: Desk) -> None:
+    before = desk.policy()
+    with pytest.raises(UnknownName, match="Did you mean 'safe-harbor'") as error:
+        desk.follow("safe-harbour")
+    assert field_of(error.value) == "preset"
+    assert desk.policy() == before
+
+
 # Hierarchies in place.
 
 
@@ -242,6 +277,34 @@ def test_a_hierarchy_that_does_not_fit_says_why_and_the_old_one_stays(desk: Desk
     trial = desk.preview("town", {"tree": {"north": ["A"]}})
     assert trial.values == ("B",)
     assert "B" not in str(trial.problem).replace("Builder", "")
+
+
+def test_an_edit_tries_its_hierarchy_once(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[Any] = []
+    plain = Inspection.preview
+
+    def counting(self: Inspection, column: str, spec: Any, *rest: Any, **more: Any) -> Any:
+        tried.append(spec)
+        return plain(self, column, spec, *rest, **more)
+
+    monkeypatch.setattr(Inspection, "preview", counting)
+    desk.columns()
+    tried.clear()
+    for spec in ({"intervals": [3]}, {"intervals": [2, 3]}, {"intervals": [3, 6]}):  # the second does not fit
+        if desk.preview("age", spec).preview is not None:  # as the editor does
+            desk.choose_hierarchy("age", spec)
+            desk.fit()
+        desk.columns()
+        assert tried == [spec]
+        tried.clear()
+    desk.upload_hierarchy("town", b"A,x,*\nB,x,*\n")
+    desk.fit()
+    desk.preview("town", {"csv": "hierarchy.csv"})
+    assert tried == [{"csv": "hierarchy.csv"}]
+    tried.clear()
+    desk.upload_hierarchy("town", b"A,x,y,*\nB,x,y,*\n")  # another file of the same name
+    assert tried == [{"csv": "hierarchy.csv"}]
+    assert [row.height for row in desk.columns() if row.column == "town"] == [3]
 
 
 def test_a_preview_shows_values_climbing(desk: Desk) -> None:
@@ -263,7 +326,7 @@ def test_a_preview_shows_numbers_from_the_smallest_up(tmp_path: Path) -> None:
     found = inspect(tmp_path / "x.csv").preview("n", {"intervals": [5, 50]})
     assert [row[0] for row in found.examples if row[0] != "missing"] == ["-3", "2", "9", "10", "100"]
     tree = found.tree()
-    assert [child["name"] for child in tree["children"]][:3] == ["-50--1", "0-49", "100-149"]
+    assert [child["name"] for child in tree["children"]][:3] == ["-50 to -1", "0-49", "100-149"]
     assert [child["name"] for child in tree["children"][1]["children"]] == ["0-4", "5-9", "10-14"]
 
 
@@ -478,6 +541,46 @@ def test_work_that_gives_no_word_is_let_go_and_keeps_nothing(jobs: Jobs) -> None
     assert (job.status, job.result, kept) == ("cancelled", None, [])
 
 
+def test_work_that_is_let_go_makes_room_for_as_much_again(
+    jobs: Jobs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("shoal.web.jobs.PATIENCE", 0.05)
+    go = threading.Event()
+    begun: list[str] = []
+
+    def silent(kind: str) -> Any:
+        def work(tell: Any) -> None:
+            begun.append(kind)
+            go.wait(20)
+            tell("keep", 0, None)
+
+        return jobs.start("desk", kind, work)
+
+    def until(kinds: list[str]) -> None:
+        end = time.monotonic() + 10
+        while sorted(begun) != kinds and time.monotonic() < end:
+            time.sleep(0.01)
+        assert sorted(begun) == kinds
+
+    first = [silent(kind) for kind in "ab"]  # two may run at once
+    until(["a", "b"])
+    second = [silent(kind) for kind in "cd"]
+    for job in first:
+        job.cancel()
+    until(["a", "b", "c", "d"])
+    for job in second:
+        job.cancel()
+        assert job.wait(5)
+    last = silent("e")
+    assert not last.wait(0.3)
+    assert (last.status, sorted(begun)) == ("waiting", ["a", "b", "c", "d"])  # four have not ended yet
+    go.set()
+    assert last.wait(5)
+    assert last.status == "done"
+    assert [job.status for job in first + second] == ["cancelled"] * 4
+    assert jobs.start("desk", "f", lambda _: 1).wait(5)
+
+
 def test_a_table_that_was_cancelled_at_its_last_column_is_not_taken(desk: Desk, jobs: Jobs) -> None:
     path, columns = desk.table, []
 
@@ -521,7 +624,7 @@ def test_an_unreadable_upload_goes_alone_and_is_named_as_its_custodian_knows_it(
 
 def test_what_is_opened_has_been_tried(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     desk.open_sample()
-    monkeypatch.setattr(desk, "preview", lambda *_, **__: pytest.fail("tried again"))
+    monkeypatch.setattr(Inspection, "preview", lambda *_, **__: pytest.fail("tried again"))
     assert all(row.problem is None for row in desk.columns())
     assert all(step.usable for step in desk.steps())
 
@@ -537,8 +640,7 @@ def test_a_job_tells_its_progress_and_its_end(jobs: Jobs) -> None:
 
     job = jobs.start("desk", "x", work)
     assert going.wait(5)
-    told = job.to_dict()
-    assert (told["status"], told["phase"], told["done"], told["total"]) == ("running", "search", 3, 10)
+    assert (job.status, job.phase, job.done, job.total) == ("running", "search", 3, 10)
     go.set()
     assert job.wait(5)
     assert (job.status, job.result) == ("done", 42)

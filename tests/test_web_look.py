@@ -12,7 +12,7 @@ import pytest
 
 pytest.importorskip("nicegui", reason="the studio needs shoal[web]")
 from shoal.errors import PolicyError
-from shoal.web import step_negotiate
+from shoal.web import look, step_negotiate
 from shoal.web.charts import ink
 from shoal.web.room import Room
 from shoal.web.style import CSS
@@ -62,7 +62,9 @@ def test_what_the_dials_said_before_an_offer_was_taken_is_not_drawn_over_it() ->
     class Slow(step_negotiate._Negotiate):
         def __init__(self) -> None:
             desk = SimpleNamespace(take=lambda _: time.sleep(0.1) or {"age": 1}, tabulated=None)
-            self.asked, self.dials = 0, {"most": {"age": 1}}
+            said: dict[str, Any] = {}
+            dials = SimpleNamespace(said=said, move=lambda _, __, node: said.update(node=node))
+            self.asked, self.dials = 0, dials  # type: ignore[assignment]
             self.room: Any = SimpleNamespace(desk=desk, refresh_nav=lambda: None)
             self.outlook: Any = SimpleNamespace(draw=self.draw)
 
@@ -72,16 +74,13 @@ def test_what_the_dials_said_before_an_offer_was_taken_is_not_drawn_over_it() ->
         def ask(self, *, draw: bool = True) -> Any:
             return "an answer to the dials"
 
-        def draw_dials(self) -> None:
-            pass
-
     async def quickly() -> dict[str, Any]:
         desk = Slow()
         moved = asyncio.create_task(desk.changed())
         offer: Any = SimpleNamespace(least=5, limit=3)
         await desk.take(offer)
         await moved
-        return desk.dials
+        return desk.dials.said
 
     assert asyncio.run(quickly())["node"] == {"age": 1}
     assert drawn == []
@@ -102,4 +101,4 @@ def test_a_surprise_is_told_without_its_text() -> None:
     [("", None), (" ", None), ("2.5", 2.5), ("abc", 0), ("-1", 0), ("nan", 0), ("1e9", 0)],
 )
 def test_a_bound_on_time_is_read_or_refused(text: str, seconds: float | None) -> None:
-    assert step_negotiate._seconds(text) == seconds
+    assert look.seconds(text) == seconds

@@ -36,7 +36,9 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Any, str
         "age,sex\n" + "".join(f"{20 + n % 50},{'fm'[n % 2]}\n" for n in range(400))
     )
     (tables / "broken.csv").write_text("age,age\n1,2\n")
-    with studio("--folder", str(tables), log=home / "log") as address, chromium() as browser:
+    options = ("--folder", str(tables))
+    with studio(*options, log=home / "log") as started, chromium() as browser:
+        address = started()
         first = browser.new_context()
         page = first.new_page()
         page.goto(address)
@@ -138,8 +140,6 @@ def test_each_suggestion_can_be_taken(sample: Any, kind: str) -> None:
     sample.get_by_text("taken for the release").wait_for()
     go(sample, "Release")
     sample.get_by_text("Levels are fixed").wait_for()
-    press(sample, "Release")
-    sample.get_by_text("Verified: every model holds").wait_for(timeout=SLOW)
 
 
 def test_a_node_of_the_lattice_can_be_clicked(sample: Any) -> None:
@@ -219,6 +219,23 @@ def test_a_reload_keeps_the_state(sample: Any) -> None:
     assert sample.locator("#table-name").inner_text() == "admissions.csv"
     assert "?" not in sample.url
     assert "#" not in sample.url
+
+
+def test_a_published_rule_makes_the_policy(sample: Any) -> None:
+    rules = sample.get_by_label("Follow a published rule")
+    assert rules.input_value() == ""
+    rules.select_option("safe-harbor")
+    sample.locator("summary", has_text="More: min level 1").wait_for()
+    assert rules.input_value() == "safe-harbor"
+    go(sample, "Release")
+    sample.get_by_text("A record may look like no other").wait_for()
+    sample.get_by_text("Levels begin at age 1").wait_for()
+    go(sample, "Data")
+    sample.get_by_label("Role of sex").select_option("other")
+    sample.wait_for_function("() => document.querySelector('[data-part=rule] select').value === ''")
+    sample.reload()
+    rules.wait_for()
+    assert rules.input_value() == ""  # it is no longer what the rule made
 
 
 def test_two_tabs_do_not_disturb_each_other(context: Any, sample: Any) -> None:
@@ -332,7 +349,8 @@ def test_a_quick_click_takes_what_is_shown(sample: Any) -> None:
         [...document.querySelectorAll("button")].find(one => one.innerText === "Take this").click();
     }""")
     sample.get_by_text("taken for the release").wait_for()
-    sample.wait_for_timeout(1000)
+    sample.get_by_text("Chosen for the release: age 1").wait_for()
+    sample.wait_for_timeout(1000)  # what the slider said would be drawn by now
     assert sample.get_by_text("Yes: 184 records").count() == 1
     assert sample.get_by_text("taken for the release").count() == 1
     assert sample.get_by_text("Chosen for the release: age 1").count() == 1
@@ -466,12 +484,13 @@ def test_adult_is_answered_at_once(page: Any) -> None:
         field.dispatchEvent(new Event("input", {bubbles: true}));
         return await seen;
     }"""
-    times = []
+    times: list[float] = []
     for k in (3, 8, 13, 21, 34, 55, 4, 9, 14):
         times.append(page.evaluate(script, k))
-        page.wait_for_timeout(600)
-    times.sort()
-    assert times[0] < 100, times  # milliseconds; others may use the machine at the same time
+        if times[-1] < 100:  # milliseconds; others may use the machine at the same time
+            break
+        page.wait_for_timeout(600)  # until all is drawn
+    assert min(times) < 100, times
 
 
 def test_without_a_session_there_is_no_page_and_no_socket(running: tuple[Any, str, Any, Path]) -> None:

@@ -20,7 +20,10 @@ from shoal.web.serve import build
 
 EXAMPLES = 8
 COLUMNS = ("age", "town")
-CHANGING = ("/table", "/upload", "/policy", "/role", "/wishes", "/settings", "/hierarchy", "/hierarchy-file")
+CHANGING = (
+    "/table", "/upload", "/policy", "/preset", "/role", "/wishes", "/settings", "/hierarchy",
+    "/hierarchy-file",
+)  # fmt: skip
 
 
 def _schema() -> dict[str, object]:

@@ -11,7 +11,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -305,7 +304,7 @@ def test_an_upload_beyond_the_limit_is_refused_and_leaves_nothing() -> None:
     try:
         name = desks.open()
         with pytest.raises(TooLarge, match="limit"), desks.receive(name, "x.csv") as upload:
-            upload.take([b"ab", b"cd"])
+            _ = [upload.write(piece) for piece in (b"ab", b"cd")]
         with pytest.raises(Refused, match="A table is a file that ends in"):
             desks.receive(name, "x.exe")
         assert desks.receive(name, "../../x/y.csv").path.parent == desks.desk(name).folder
@@ -417,14 +416,7 @@ def test_the_command_serves_until_it_is_stopped_and_leaves_nothing(tmp_path: Pat
         assert list(tmp_path.glob("shoal-studio-*"))
         import httpx
 
-        until = time.monotonic() + 30
-        while time.monotonic() < until:
-            try:
-                httpx.get(f"http://127.0.0.1:{found[1]}/", trust_env=False)
-                break
-            except httpx.ConnectError:
-                time.sleep(0.1)
-        answer = httpx.get(found[0], trust_env=False)
+        answer = httpx.get(found[0], trust_env=False, timeout=30)  # at once: it may not be up yet
         assert answer.status_code == 200
         process.send_signal(signal.SIGINT)
         _, rest = process.communicate(timeout=30)
@@ -464,3 +456,11 @@ def test_the_command_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> No
     assert "The studio needs nicegui. Install it with: pip install 'shoal[web]'." in found.output.replace(
         "\n", " "
     )
+
+
+def test_who_comes_before_the_studio_answers_is_not_refused() -> None:
+    """The address is printed, and a browser opened, before the pages are there."""
+    from shoal.web.serve import _listening
+
+    with _listening("127.0.0.1", None) as listener:
+        socket.create_connection(listener.getsockname(), timeout=5).close()

@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from shoal.anonymize import Wish, released
 from shoal.choose import AUTO, engine_for
 from shoal.core.contracts import Engine
-from shoal.core.evaluate import Progress
+from shoal.core.progress import Progress
 from shoal.recipe import Recipe
 from shoal.release import Release
+from shoal.releasing.run import released
+from shoal.releasing.wish import Wish
 
 
 def apply(

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from shoal.arx_project import Project, printable
-from shoal.arx_reading import Reading
-from shoal.arx_words import Unsupported
+from shoal.importing.project import Project, printable
+from shoal.importing.reading import Reading
+from shoal.importing.words import Unsupported
 from shoal.policy import Policy
 
 

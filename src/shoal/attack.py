@@ -7,20 +7,21 @@ its group, an empty cell everything. Those records are the person's match set. K
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from shoal.assessing.exposure import Exposure
+from shoal.attacking.covering import covered
+from shoal.attacking.released import Knowledge, Shown, joined_on, knowledge_of
 from shoal.choose import AUTO, engine_for
 from shoal.core.arrays import BoolArray, IntArray
 from shoal.core.contracts import Engine
 from shoal.core.counts import Counts, Domain, numbered, packed
 from shoal.core.linking import link
-from shoal.covering import covered
 from shoal.errors import DataError, UnknownName, UsageError
-from shoal.exposure import Exposure
-from shoal.released import Knowledge, Shown, joined_on, knowledge_of
 
 _K = 5  # where neither the policy nor the recipe names one
 _SEVERAL = -2  # as the kernels write it
@@ -94,16 +95,22 @@ def attack(
         raise UsageError(message)
     told = knowledge_of(policy, recipe)
     engine = engine_for(engine, release)
-    table, persons = engine.open(release), engine.open(known)
-    columns = joined_on(on, told, engine.columns(table), engine.columns(persons))
-    secrets, notes = _sensitive(sensitive, told, [one for one, _ in columns], engine.columns(table))
-    there = _Counted(*_counted(engine, table, [part for one, _ in columns for part in one.parts], secrets))
-    here = _Counted(*_counted(engine, persons, [name for _, name in columns], (), "table of known persons"))
-    sizes, codes = _linked(columns, there, here, secrets, notes)
+    with closing(engine):
+        table, persons = engine.open(release), engine.open(known)
+        columns = joined_on(on, told, engine.columns(table), engine.columns(persons))
+        secrets, notes = _sensitive(sensitive, told, [one for one, _ in columns], engine.columns(table))
+        there = _counted(engine, table, [part for one, _ in columns for part in one.parts], secrets)
+        names = [name for _, name in columns]
+        here = _counted(engine, persons, names, (), "table of known persons")
+        sizes, codes = _linked(columns, there, here, secrets, notes)
+        learnt = dict(zip(secrets, codes, strict=True))
+        listed, whole = engine.columns(persons), here
+        others = [name for name in listed if name not in names]
+        if others and reveal and (sizes == 1).any():  # only then is more asked of the table
+            whole = _counted(engine, persons, [*names, *others], (), "table of known persons")
     exposure = _exposure(sizes, here.counts.sizes)
     k = k or told.k or _K
     people = here.counts.records
-    alone = sizes == 1
     return Attack(
         on=tuple(one.name for one, _ in columns),
         persons=people,
@@ -113,16 +120,10 @@ def attack(
         k=k,
         below_k=exposure.below(k),
         smallest=exposure.smallest,
-        learnt={
-            name: int(here.counts.sizes[own >= 0].sum()) for name, own in zip(secrets, codes, strict=True)
-        },
+        learnt={name: int(here.counts.sizes[own >= 0].sum()) for name, own in learnt.items()},
         notes=tuple(notes),
         exposure=exposure,
-        revealed=_revealed(
-            engine, persons, here, alone, dict(zip(secrets, codes, strict=True)), there, reveal
-        )
-        if reveal and alone.any()
-        else (),
+        revealed=_revealed(listed, whole, here, sizes == 1, learnt, there, reveal),
     )
 
 
@@ -134,12 +135,12 @@ class _Counted:
 
 def _counted(
     engine: Engine, table: Any, columns: Sequence[str], sensitive: Sequence[str], what: str = "release"
-) -> tuple[Counts, dict[str, Domain]]:
+) -> _Counted:
     counts, domains = engine.count(table, columns, sensitive)
     if not len(counts):
         message = f"The {what} has no rows."
         raise DataError(message)
-    return counts.near(), domains
+    return _Counted(counts.near(), domains)
 
 
 def _sensitive(
@@ -208,8 +209,8 @@ def _exposure(sizes: IntArray, people: IntArray) -> Exposure:
 
 
 def _revealed(
-    engine: Engine,
-    persons: Any,
+    columns: Sequence[str],
+    whole: _Counted,
     here: _Counted,
     alone: BoolArray,
     codes: Mapping[str, IntArray],
@@ -217,21 +218,19 @@ def _revealed(
     most: int,
 ) -> tuple[Person, ...]:
     """Return some persons who are singled out: the whole row of what is known, and what is learnt."""
-    names = list(here.domains)
-    others = [name for name in engine.columns(persons) if name not in names]
-    counts, domains = engine.count(persons, [*names, *others])
-    counts = counts.near()
-    both = [np.concatenate((here.counts.codes(place), counts.codes(place))) for place in range(len(names))]
+    if not (most and alone.any()):
+        return ()
+    joined = range(len(here.domains))
+    both = [np.concatenate((here.counts.codes(place), whole.counts.codes(place))) for place in joined]
     of = numbered(packed(both))[len(alone) :]  # the combinations of what is joined on come first, each once
-    found = []
+    found: list[Person] = []
     for row in np.flatnonzero(alone[of])[:most].tolist():
         known = {
-            name: domains[name].texts[int(counts.codes(place)[row])]
-            for place, name in enumerate([*names, *others])
+            name: domain.texts[int(whole.counts.codes(place)[row])]
+            for place, (name, domain) in enumerate(whole.domains.items())
         }
         own = {name: int(each[of[row]]) for name, each in codes.items()}
         learnt = {name: there.domains[name].texts[code] or "" for name, code in own.items() if code >= 0}
-        found += [Person({name: known[name] for name in engine.columns(persons)}, learnt)] * int(
-            counts.sizes[row]
-        )
+        person = Person({name: known[name] for name in columns}, learnt)
+        found += [person] * int(whole.counts.sizes[row])
     return tuple(found[:most])

@@ -7,24 +7,25 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from importlib.metadata import version
-from itertools import product
-from numbers import Integral, Real
+from numbers import Real
 from pathlib import Path
-from statistics import fmean
 from typing import Any
 
 from shoal.algorithms import ALGORITHMS
 from shoal.choose import AUTO, engine_for
+from shoal.comparing.journal import Journal, open_journal
+from shoal.comparing.policies import policies
+from shoal.comparing.rows import alike, empty_row, figures, key_of, mean, of_nodes, problem_key, relative
 from shoal.comparison import Comparison, Row, Stopped
-from shoal.core.contracts import Algorithm, Engine, Guarantee, NodeSearch
+from shoal.core.contracts import Algorithm, Engine, Guarantee
 from shoal.core.counts import Domain
-from shoal.core.evaluate import Evaluation, Problem, Progress, tie
+from shoal.core.problem import Problem
+from shoal.core.progress import Progress
 from shoal.core.warm import to_compile
 from shoal.errors import (
     CannotHonour,
@@ -35,13 +36,12 @@ from shoal.errors import (
     ShoalError,
     UsageError,
 )
-from shoal.journal import Journal, open_journal
 from shoal.models.k_anonymity import KAnonymity
 from shoal.policy import Finishing, Named, Policy, named
 from shoal.problem import check_label, counted, problem_of, with_wishes
 from shoal.recipe import fingerprint
+from shoal.releasing.sensitive_table import separated
 from shoal.search import automatic, search
-from shoal.sensitive_table import separated
 
 Limit = int | float | str
 Posed = tuple[Policy, Problem]  # what a row is asked for, and the problem that it poses
@@ -83,7 +83,7 @@ def compare(
             raise UsageError(message)
         seconds = float(seconds)
     policy = Policy.load(policy)
-    groups = _policies(policy, algorithms, k, suppression_limits, metrics)
+    groups = policies(policy, algorithms, k, suppression_limits, metrics)
     engine = engine_for(engine, table, memory_limit)
     tell = progress or (lambda *_: None)
     tell("count", 0, None)
@@ -100,60 +100,6 @@ def compare(
         except KeyboardInterrupt:
             raise Stopped(run.comparison(), run.total) from None
         return run.comparison()
-
-
-def _policies(policy: Policy, algorithms: Any, k: Any, limits: Any, metrics: Any) -> list[list[Policy]]:
-    """Return the policy of every row; those of one metric, limit and k together."""
-    every = [name for name in ALGORITHMS if policy.label or not ALGORITHMS.create(name).needs_label]
-    searches = _distinct("algorithms", algorithms, every)
-    wanted = product(
-        _distinct("metrics", metrics, [None]),
-        _distinct("suppression_limits", limits, [None]),
-        _distinct("k", k, [None]),
-    )
-    return [
-        [
-            policy.with_(
-                algorithm=one,
-                metric=metric,
-                suppression_limit=limit,
-                models=None if least is None else _with_k(policy.models, least),
-            )
-            for one in searches
-        ]
-        for metric, limit, least in wanted
-    ]
-
-
-def _distinct(what: str, given: Any, otherwise: list[Any]) -> list[Any]:
-    """Take one or several wishes, each once."""
-    if given is None:
-        return otherwise
-    if isinstance(given, str | Real | Mapping):
-        given = [given]
-    try:
-        found = [_plain(one) for one in given]
-    except TypeError:
-        message = f"{what} takes one or a list, got {type(given).__name__}."
-        raise UsageError(message) from None
-    if not found:
-        message = f"{what} is empty. Name at least one, or leave it out."
-        raise UsageError(message)
-    return list({json.dumps(one, default=str): one for one in found}.values())
-
-
-def _plain(wish: Any) -> Any:
-    """Return a number of NumPy's, say, as Python's own; anything else as it is."""
-    if isinstance(wish, Real) and not isinstance(wish, bool):
-        return int(wish) if isinstance(wish, Integral) else float(wish)
-    return wish
-
-
-def _with_k(models: Sequence[Named], k: int) -> list[Named]:
-    """Let a k stand in for that of k-anonymity, which is added where nobody asked for it."""
-    apart = [named(model) for model in models]
-    changed: list[Named] = [{n: o | {"k": k}} if n == "k-anonymity" else {n: o} for n, o in apart]
-    return changed if any(n == "k-anonymity" for n, _ in apart) else [*changed, {"k-anonymity": {"k": k}}]
 
 
 class _Run:
@@ -174,11 +120,11 @@ class _Run:
                     self.optima[entry["metric"], entry["limit_records"], entry["k"]] = entry["optimum"]
                 else:
                     row = Row(**entry)
-                    self.rows[_key(row)] = row
+                    self.rows[key_of(row)] = row
         except (KeyError, TypeError):
             message = "The journal is damaged: a line is no row. Remove it or name another file."
             raise OutputError(message) from None
-        asked = {_key(_empty(*one)) for group in posed for one in group}
+        asked = {key_of(empty_row(*one)) for group in posed for one in group}
         self.total = len(asked)
         self.done = len(asked & self.rows.keys())
 
@@ -191,7 +137,7 @@ class _Run:
         for group in self.posed:
             rows = [self.row(*one) for one in group]
             for row, (_, problem) in zip(rows, group, strict=True):
-                self.measure(problem, _alike(row, rows))
+                self.measure(problem, alike(row, rows))
 
     def comparison(self) -> Comparison:
         """Return the rows that are finished, each beside the optimum of its problem where that is known.
@@ -200,12 +146,12 @@ class _Run:
         """
         found = []
         for group in self.posed:
-            keys = [_key(_empty(*one)) for one in group]
+            keys = [key_of(empty_row(*one)) for one in group]
             rows = [self.rows[key] for key in keys if key in self.rows]
             found += [
                 row
                 if row.proven == Guarantee.NONE
-                else replace(row, relative_loss=_relative(row.loss, self.optimum(_alike(row, rows))))
+                else replace(row, relative_loss=relative(row.loss, self.optimum(alike(row, rows))))
                 for row in rows
             ]
         return Comparison(tuple(found))
@@ -227,8 +173,8 @@ class _Run:
 
     def row(self, policy: Policy, problem: Problem) -> Row:
         """Return a row that is there, else search for it and keep it."""
-        empty = _empty(policy, problem)
-        key = _key(empty)
+        empty = empty_row(policy, problem)
+        key = key_of(empty)
         if key not in self.rows:
             row = self.searched(empty, policy, problem)
             self.journal.add(row.to_dict())
@@ -245,14 +191,14 @@ class _Run:
             found = [self.timed(problem, algorithm, policy.finishing) for algorithm in runs]
         except tuple(_NO_RESULT) as error:
             return replace(empty, note=f"{_NO_RESULT[type(error)]}: {error}")
-        return replace(empty, runs=len(runs), **_mean(found))
+        return replace(empty, runs=len(runs), **mean(found))
 
     def timed(self, problem: Problem, algorithm: Algorithm | None, finishing: Finishing) -> dict[str, Any]:
         fresh = replace(problem)  # without what an earlier search had it remember
         start = time.perf_counter()
         _, evaluation = search(fresh, algorithm, seconds=self.seconds, progress=self.beat, **finishing)
         seconds = time.perf_counter() - start
-        return _figures(evaluation, problem.lattice.columns) | {"seconds": seconds}
+        return figures(evaluation, problem.lattice.columns) | {"seconds": seconds}
 
     def beat(self, _phase: str, _done: int, _total: int | None) -> None:
         """Say during a long search that it goes on, so that whoever listens can end it."""
@@ -260,12 +206,12 @@ class _Run:
 
     def optimum(self, rows: Sequence[Row]) -> float | None:
         """Return the least loss of a node that a row has proven, else what was searched for, if it was."""
-        proven = [row.loss for row in rows if row.proven == Guarantee.LEAST_LOSS and _of_nodes(row)]
-        return proven[0] if proven else self.optima.get(_problem_key(rows[0]))
+        proven = [row.loss for row in rows if row.proven == Guarantee.LEAST_LOSS and of_nodes(row)]
+        return proven[0] if proven else self.optima.get(problem_key(rows[0]))
 
     def measure(self, problem: Problem, rows: Sequence[Row]) -> None:
         """Search for the optimum of a problem where none of its rows has proven it."""
-        key = _problem_key(rows[0])
+        key = problem_key(rows[0])
         nothing = all(row.loss is None or row.proven == Guarantee.NONE for row in rows)
         if nothing or key in self.optima or self.optimum(rows) is not None:
             return
@@ -280,46 +226,6 @@ class _Run:
         self.journal.add({"optimum": least, "metric": metric, "limit_records": records, "k": k})
 
 
-def _empty(policy: Policy, problem: Problem) -> Row:
-    """Return the row that a policy asks for, still without a result."""
-    least = [model.k for model in problem.models if isinstance(model, KAnonymity)]
-    return Row(
-        algorithm=_text(policy.algorithm),
-        k=max(least, default=None),
-        limit=policy.suppression_limit,
-        limit_records=problem.limit,
-        metric=_text(policy.metric),
-        records=problem.records,
-        lattice_size=problem.lattice.size,
-    )
-
-
-def _key(row: Row) -> object:
-    return row.algorithm, row.k, row.limit_asked, row.metric
-
-
-def _of_nodes(row: Row) -> bool:
-    """Tell whether a row's search is for a node; what is no node may lose less than the least of them."""
-    name = row.algorithm.partition(":")[0]
-    return name == "auto" or issubclass(ALGORITHMS.load(name), NodeSearch)
-
-
-def _problem_key(row: Row) -> tuple[str, int, int | None]:
-    return row.metric, row.limit_records, row.k
-
-
-def _alike(row: Row, rows: Sequence[Row]) -> list[Row]:
-    """Return the rows, of one metric, limit and k, of the same problem: a search may bring its own limit."""
-    return [other for other in rows if other.limit_records == row.limit_records]
-
-
-def _text(plugin: Named) -> str:
-    """Write a plug-in with its options as the command line reads it."""
-    name, options = named(plugin)
-    pairs = [f"{o}={v if isinstance(v, str) else json.dumps(v)}" for o, v in options.items()]
-    return f"{name}:{','.join(pairs)}" if pairs else name
-
-
 def _runs(policy: Policy) -> list[Algorithm | None]:
     """Return the search, with many seeds where it draws lots and none was asked for; None chooses."""
     algorithm = policy.search_algorithm
@@ -327,46 +233,6 @@ def _runs(policy: Policy) -> list[Algorithm | None]:
     if getattr(algorithm, "ties", None) != "random" or "seed" in options:
         return [algorithm]
     return [ALGORITHMS.create(name, options | {"seed": seed}) for seed in range(RANDOM_RUNS)]
-
-
-def _figures(found: Evaluation, columns: Sequence[str]) -> dict[str, Any]:
-    work = found.work
-    return {
-        "loss": found.loss,
-        "levels": None if found.recoding else dict(zip(columns, found.node, strict=True)),
-        "suppressed": found.suppressed,
-        "candidates": len(found.candidates) or None,
-        "nodes_evaluated": work.nodes_evaluated,
-        "nodes_tagged": work.nodes_tagged,
-        "nodes_compared": work.nodes_compared,
-        "subset_evaluations": work.subset_evaluations,
-        "rows_scanned": work.rows_scanned,
-        "node_score": work.node_score,
-        "proven": str(found.proven),
-    }
-
-
-def _mean(found: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return what all runs have in common, the means of numbers and the weakest of what was proven."""
-    told: dict[str, Any] = {}
-    for name in found[0]:
-        values = [one[name] for one in found]
-        if name == "proven":
-            told[name] = max(values, key=list(Guarantee).index)
-        elif all(value == values[0] for value in values):
-            told[name] = values[0]
-        else:
-            told[name] = fmean(values) if all(isinstance(v, int | float) for v in values) else None
-    return told
-
-
-def _relative(loss: float | None, optimum: float | None) -> float | None:
-    """Return the loss as a multiple of the optimum, where both are known and the optimum is not 0."""
-    if loss is None or optimum is None:
-        return None
-    if tie(loss, optimum):
-        return 1.0
-    return loss / optimum if optimum else None
 
 
 def _little(problem: Problem) -> Problem:

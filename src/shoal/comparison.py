@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from shoal.errors import OutputError, UsageError
-from shoal.publish import cannot, check_file
+from shoal.outputs import cannot, check_file
 
 ENDINGS = (".csv", ".json")
 
@@ -96,7 +96,7 @@ class Comparison:
 
     def plot(self) -> Any:
         """Draw what each search lost and how long it took, for each metric, as a figure of matplotlib."""
-        from shoal.comparison_plots import loss_and_time
+        from shoal.comparing.plots import loss_and_time
         from shoal.plots import together
 
         plots = loss_and_time(self.rows)

@@ -8,13 +8,13 @@ from typing import Any
 
 from shoal.choose import AUTO, engine_for
 from shoal.core.contracts import Engine
-from shoal.core.evaluate import Progress
+from shoal.core.progress import Progress
 from shoal.core.subsets import Source
 from shoal.core.warm import to_project
+from shoal.diagnosing.questions import check_names
 from shoal.diagnosis import Diagnosis
-from shoal.errors import DataError, UnknownName, UsageError
-from shoal.init import check_header
-from shoal.questions import check_names
+from shoal.errors import DataError, UnknownName, UsageError, has_any, no_such_columns
+from shoal.policies.guesses import check_header
 
 Chosen = Sequence[str] | Callable[[Sequence[str]], Sequence[str] | None] | None
 
@@ -78,9 +78,8 @@ def _check_any(
     """Refuse names of which a file has none; its first line may be a record, so that is not shown."""
     columns = list(columns) if isinstance(columns, Iterable) else columns
     asked = [*(columns if isinstance(columns, list) else []), *([sensitive] if sensitive else [])]
-    if asked and not set(map(str, asked)) & set(available):
-        message = "The file has none of these columns. Does it begin with a line of column names?"
-        raise UsageError(message)
+    if asked and not has_any(asked, available):
+        raise UsageError(no_such_columns())
     return columns
 
 

@@ -16,17 +16,27 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from shoal.core.contracts import Engine
-from shoal.core.counts import Domain
-from shoal.core.evaluate import Progress
+from shoal.core.counts import Counts, Domain
+from shoal.core.progress import Progress
 from shoal.core.schema import Role
 from shoal.core.subsets import Columns, Curve, Limits, Search, Source, every_set, search
-from shoal.errors import DataError, UsageError
-from shoal.findings import ColumnSet, Overview, Pruned, SetFinding, Sets, SetTable, Suggestion, Suppression
-from shoal.init import Guess, guess_column, policy_text
-from shoal.publish import check_file
-from shoal.questions import Answer, ask, check_names, check_whole
-from shoal.rows import write_rows_file
-from shoal.shares import limit_in_records
+from shoal.diagnosing.findings import (
+    ColumnSet,
+    Overview,
+    Pruned,
+    SetFinding,
+    Sets,
+    SetTable,
+    Suggestion,
+    Suppression,
+)
+from shoal.diagnosing.questions import Answer, ask, check_names, check_whole
+from shoal.diagnosing.rows import write_rows_file
+from shoal.errors import DataError, UnknownName, UsageError
+from shoal.init import policy_text
+from shoal.outputs import check_file
+from shoal.policies.guesses import Guess, guess_column, guess_columns
+from shoal.policies.shares import limit_in_records
 
 T = TypeVar("T")
 Limit = int | float | str  # 5%, 0.05, or a number of records
@@ -210,19 +220,23 @@ class Diagnosis:
     def suggest(self) -> Suggestion:
         """Guess the role of every column of the table, with what tells records apart, as a policy to edit."""
         guesses: list[Guess] = []
-        for name in self.engine.columns(self.table):
+        known = {name: self._counted(name) for name in self.columns}
+        known = {name: own for name, own in known.items() if own[0].held}
+        self.progress("guess", 0, None)
+        for found, _, _ in guess_columns(self.engine, self.table, known):
+            guesses.append(found.with_role(Role.SENSITIVE) if found.column == self.sensitive else found)
             self.progress("guess", len(guesses), None)
-            guesses.append(self.guess(name))
         return Suggestion(tuple(guesses), policy_text(guesses))
 
     def guess(self, column: str) -> Guess:
-        """Guess what a column is."""
-        if column in self.columns:
-            counts = self.source.counts.project([self.columns.index(column)])
-            return guess_column(column, counts, self.domains[column])
-        counts, domains = self.engine.count(self.table, [column])
-        found = guess_column(column, counts, domains[column])
-        return found.with_role(Role.SENSITIVE) if column == self.sensitive else found
+        """Guess what one of the columns is."""
+        if column not in self.columns:
+            raise UnknownName(column, "column", self.columns)
+        counts, domain = self._counted(column)
+        return guess_column(column, counts.near(), domain)
+
+    def _counted(self, column: str) -> tuple[Counts, Domain]:
+        return self.source.counts.project([self.columns.index(column)]), self.domains[column]
 
     def ask(self, question: int | str, **wishes: Any) -> Answer:
         """Ask by number, 1 to 12, or name (unsafe, rows, suggest); the answer is made of plain values."""
@@ -246,7 +260,7 @@ class Diagnosis:
         Sets are counted until the seconds are up; the figure tells which are not in it.
         """
         from shoal.core.figure import check_matplotlib
-        from shoal.diagnosis_plots import diagnosis_plots
+        from shoal.diagnosing.plots import diagnosis_plots
         from shoal.plots import together
 
         check_matplotlib()  # before sets are counted

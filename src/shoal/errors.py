@@ -56,7 +56,9 @@ class UnknownName(UsageError):
     def __init__(self, name: str, kind: str, available: Iterable[str], *, in_order: bool = False) -> None:
         """Say what was asked for, what is closest and what there is, sorted unless it has an order."""
         names = list(available) if in_order else sorted(available)
+        alike = {own.strip().lower(): own for own in names}
         close = get_close_matches(name, names, n=1)
+        close = close or [alike[own] for own in get_close_matches(name.strip().lower(), alike, n=1)]
         hint = f" Did you mean {close[0]!r}?" if close else ""
         super().__init__(f"Unknown {kind} {name!r}.{hint} Available: {', '.join(names) or 'none'}.")
 
@@ -98,3 +100,18 @@ def interruptible() -> Iterator[None]:
                 raise KeyboardInterrupt from None
             cause = cause.__cause__ or cause.__context__
         raise
+
+
+def has_any(asked: Iterable[str], available: Iterable[str]) -> bool:
+    """Tell whether a table has one of these columns, or one whose name is like it.
+
+    >>> has_any(["agee", "x"], ["age", "sex"]), has_any(["age"], ["Mueller", "Dresden"])
+    (True, False)
+    """
+    there = [name.strip().lower() for name in available]
+    return any(get_close_matches(str(name).strip().lower(), there, n=1) for name in asked)
+
+
+def no_such_columns(what: str = "these columns", where: str = "table") -> str:
+    """Ask for a header; what the table has is not shown, for its first line may be a record."""
+    return f"The {where} has none of {what}. Does it begin with a line of column names?"

@@ -10,8 +10,10 @@ import numpy as np
 
 from shoal.core.classes import Classes
 from shoal.core.contracts import Model
-from shoal.core.evaluate import Evaluator, Problem, in_whole_records
+from shoal.core.evaluate import Evaluator
+from shoal.core.judgement import in_whole_records
 from shoal.core.lattice import build
+from shoal.core.problem import Problem
 from shoal.errors import Infeasible
 from shoal.models import MODELS
 
@@ -58,7 +60,7 @@ def _reason(problem: Problem, suppressed: int) -> str:
     others = several and not problem.monotone_models
     every = f"all {problem.lattice.size} nodes are refused; " if others else ""
     where = "the most general node" if several else "these levels"
-    if suppressed > problem.limit or suppressed == problem.records:
+    if not problem.acceptable(suppressed):
         return (
             f"No acceptable recoding: {every}at {where} {suppressed} of {problem.records} records "
             f"would have to be suppressed, and the limit is {problem.limit}."

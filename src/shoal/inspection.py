@@ -14,11 +14,11 @@ from shoal.choose import AUTO, engine_for
 from shoal.core.builders import parse
 from shoal.core.contracts import Engine
 from shoal.core.counts import Domain
-from shoal.core.evaluate import Progress, quiet
 from shoal.core.hierarchy import Hierarchy
 from shoal.core.listed import Csv
-from shoal.errors import DataError, HierarchyError, UnknownName
-from shoal.init import Guess, check_header, guess_column
+from shoal.core.progress import Progress, quiet
+from shoal.errors import HierarchyError, UnknownName
+from shoal.policies.guesses import Guess, check_header, guess_columns
 
 Rows = Sequence[Sequence[str]]  # of a hierarchy's file: each value with its groups, from left to right
 
@@ -119,16 +119,12 @@ def inspect(table: Any, *, engine: str | Engine = AUTO, progress: Progress | Non
         names = engine.columns(opened)
         check_header(names)
         guesses, domains, records = [], {}, 0
-        for place, name in enumerate(names):
-            tell("inspect", place, len(names))
-            counts, found = engine.count(opened, [name])
-            if not len(counts):
-                message = "The table has no rows."
-                raise DataError(message)
-            guesses.append(guess_column(name, counts, found[name]))
-            domains[name] = found[name]
+        tell("inspect", 0, len(names))
+        for found, counts, domain in guess_columns(engine, opened):
+            guesses.append(found)
+            domains[found.column] = domain
             records = counts.records
-    tell("inspect", len(names), len(names))  # the last word: whoever cancelled gets nothing
+            tell("inspect", len(guesses), len(names))  # whoever cancels before the last word gets nothing
     return Inspection(records, tuple(guesses), domains)
 
 

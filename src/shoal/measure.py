@@ -18,7 +18,7 @@ from shoal.core.arrays import FloatArray
 from shoal.core.classes import Classes, Sensitive
 from shoal.core.contracts import Engine
 from shoal.core.counts import Counts, Domain
-from shoal.errors import DataError, UnknownName, UsageError
+from shoal.errors import DataError, UnknownName, UsageError, has_any, no_such_columns
 from shoal.models.alpha_k_anonymity import greatest_shares
 from shoal.models.delta_disclosure import changes, lacking_a_value
 from shoal.models.enhanced_beta_likeness import enhanced_gains
@@ -158,6 +158,8 @@ def _check(columns: Sequence[str], sensitive: Sequence[str], available: Sequence
     if not columns:
         message = "No columns are named. Name those that somebody could know of a person, as age, sex, zip."
         raise UsageError(message)
+    if all(columns) and not has_any([*columns, *sensitive], available):
+        raise UsageError(no_such_columns())
     for kind, names in (("column", columns), ("sensitive column", sensitive)):
         for place, name in enumerate(names):
             if not name and name not in available:

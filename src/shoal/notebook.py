@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from shoal.assessing.rows import risk_rows
 from shoal.core.block import block, cut, facts, first, quiet
 from shoal.core.markup import Html, joined, own, percent, table, tag
-from shoal.risk_rows import risk_rows
+from shoal.reporting.words import between, listed
 
 if TYPE_CHECKING:
     from shoal.comparison import Comparison, Row
     from shoal.diagnosis import Diagnosis
     from shoal.measure import Measurement
     from shoal.negotiate import Negotiation
-    from shoal.offer import Offer
     from shoal.profile import Profile
+    from shoal.profiling.offer import Offer
     from shoal.release import Release
     from shoal.risk import Risk
     from shoal.study import Study
@@ -124,7 +125,7 @@ def diagnosis_block(found: Diagnosis) -> str:
         f"Diagnosis of {_many(found.records, 'record')} by {_many(len(found.columns), 'column')}",
         facts(_diagnosis(found)),
         table("What somebody could know", ("Column", "Distinct values"), first(rows), numbers=(1,)),
-        quiet("Ask on: ", *_between([_code(words) for words in ask]), "; or ", _code("plot()"), "."),
+        quiet("Ask on: ", *between([_code(words) for words in ask]), "; or ", _code("plot()"), "."),
     )
 
 
@@ -146,7 +147,7 @@ def _diagnosis(found: Diagnosis) -> Iterator[tuple[str, object]]:
 def measurement_block(found: Measurement) -> str:
     """Say what a table satisfies as it is."""
     pairs = [
-        ("Columns", joined(_between([own(name) for name in found.columns]))),
+        ("Columns", listed(found.columns)),
         ("Smallest class (k)", f"{found.k:,}, of {found.classes:,} classes"),
         ("Unique records", f"{found.unique_records:,} ({percent(found.unique_records / found.records)})"),
     ]
@@ -166,7 +167,7 @@ def risk_block(found: Risk) -> str:
     """Tell every measure of the risk, before and, where there is a release, after."""
     headings = ("Measure", "Before", "After")[: 3 if found.after else 2]
     rows = risk_rows(found)
-    columns = joined(_between([own(name) for name in found.columns]))
+    columns = listed(found.columns)
     return block(
         "Risk that people are found",
         facts([("Known of a person", columns)]),
@@ -198,7 +199,7 @@ def _profile(found: Profile) -> Iterator[tuple[str, object]]:
     yield "Combinations", f"{found.combinations:,}"
     wish = found.wish
     yield "The policy's wish", f"{wish.model} = {wish.least}, at most {wish.limit:,} suppressed"
-    sensitive = _between([own(name) for name in found.sensitive])
+    sensitive = between([own(name) for name in found.sensitive])
     of = [", every l of ", *sensitive] if sensitive else []
     yield "Answers at once", joined(["every k", *of, ", every suppression limit and every choice of levels"])
 
@@ -238,7 +239,7 @@ def _offers(found: Negotiation) -> Iterator[Sequence[object]]:
             of = joined([name, ": ", own(offer.column)]) if offer.column else name
             figures = (offer.least, offer.limit, offer.suppressed, offer.height)
             levels = [joined([own(column), f" {level}"]) for column, level in offer.node.items()]
-            yield of, *[f"{figure:,}" for figure in figures], joined(_between(levels))
+            yield of, *[f"{figure:,}" for figure in figures], joined(between(levels))
 
 
 def study_block(found: Study) -> str:
@@ -303,10 +304,6 @@ def _figure(number: float | None) -> str:
 
 def _code(written: str) -> Html:
     return tag("code", written)
-
-
-def _between(parts: Sequence[object], sign: str = ", ") -> list[object]:
-    return [part for one in parts for part in (sign, one)][1:]
 
 
 def _many(number: int, word: str, ending: str = "s") -> str:

@@ -12,8 +12,9 @@ from shoal.algorithms.mu_argus import MuArgus, tested
 from shoal.choose import AUTO, engine_for
 from shoal.core.combinations import Shown, rare
 from shoal.core.contracts import Engine
-from shoal.core.evaluate import Problem, Progress
 from shoal.core.lattice import Node
+from shoal.core.problem import Problem
+from shoal.core.progress import Progress
 from shoal.core.recoding import Recoding
 from shoal.errors import CannotHonour, UsageError
 from shoal.policy import Policy, named
@@ -69,6 +70,11 @@ def highest(*asked: Mapping[str, int]) -> dict[str, int]:
         for name, level in levels.items():
             found[name] = max(level, found.get(name, level))
     return found
+
+
+def outliers_of(policy: Policy, problem: Problem, node: Node) -> Outliers | None:
+    """Count what is rare at a node, where the policy's search looks for it."""
+    return outliers_at(problem, node) if argus(policy) else None
 
 
 def outliers_at(problem: Problem, node: Node) -> Outliers:
@@ -144,11 +150,14 @@ class Holder:
         return outliers_at(self._problem, node)
 
 
-def broken(policy: Policy, engine: Engine, released: Any, recoding: Recoding) -> str | None:
+def rare_in(policy: Policy, engine: Engine, released: Any, recoding: Recoding) -> str | None:
     """Count a release afresh; say where a combination that was tested is rare in it after all.
 
-    A cell that is empty, or looks as a blanked one does in its column, is part of no combination.
+    A cell that is empty, or looks as a blanked one does in its column, is part of no combination. None where
+    the policy's search tests none.
     """
+    if argus(policy) is None:
+        return None
     names = policy.roles.quasi_identifiers
     counts, domains = count(engine, engine.open(released), names, (), ())
     codes = np.stack([counts.codes(column) for column in range(len(names))])

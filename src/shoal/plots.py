@@ -5,20 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from io import BytesIO
-from itertools import pairwise
 from pathlib import Path
 from textwrap import fill
 from typing import Any
 
 from shoal.core.figure import blank, check_matplotlib
-from shoal.publish import cannot
+from shoal.outputs import cannot
+from shoal.plot_lines import COLOURS, Line, drawn_lines
 
 FORMATS = ("png", "svg")
-# Okabe and Ito's colours, which colour-blind readers can tell apart; yellow is too pale on white.
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#E69F00", "#56B4E9", "#7F7F7F")
-_MARKERS = "os^Dv<>PXhd*"
-_DASHES = ((0, None), (0, (5, 1.5)), (0, (1, 1)), (0, (5, 1.5, 1, 1.5)))  # for every eight lines another
-_DASH = 1.6  # widths of a line, after which lines that coincide take turns
 _TICKS = 8
 _STYLE = {
     "font.size": 9,
@@ -28,15 +23,6 @@ _STYLE = {
     "grid.alpha": 0.3,
     "svg.hashsalt": "shoal",  # the same plot is the same file
 }
-
-# How a line is drawn: what stands in for the style of a line with markers.
-_DRAWN: dict[str, dict[str, Any]] = {
-    "line": {},
-    "dots": {"linewidth": 0, "markersize": 3.5, "alpha": 0.6, "color": "#7F7F7F"},
-    "steps": {"marker": "", "drawstyle": "steps-pre", "linewidth": 1.8},
-}
-
-Line = Sequence[tuple[float, float]]  # points from left to right
 
 
 @dataclass(frozen=True)
@@ -146,7 +132,7 @@ def draw(plot: Plot, figure: Any = None) -> Any:
     lines: dict[str, Any] = {}
     for strip, panels in zip(plot.strips, grid, strict=True):
         for panel, named, remark in zip(panels, strip.panels, remarks, strict=True):
-            lines |= _lines(panel, named, plot)
+            lines |= drawn_lines(panel, named, plot.order, plot.drawn)
             if not named:
                 _remark(panel, remark or "no figures here", 0.5)
         _scale(panels[0], [up for named in strip.panels for line in named.values() for _, up in line], strip)
@@ -200,64 +186,6 @@ def _remark(panel: Any, text: str, height: float) -> int:
     return len(told.splitlines())
 
 
-def _lines(panel: Any, named: Mapping[str, Line], plot: Plot) -> dict[str, Any]:
-    """Draw the lines of a panel, and return what the legend shows of each."""
-    from matplotlib.collections import LineCollection
-    from matplotlib.lines import Line2D
-
-    sharers = _sharers(
-        {n: named[n] for n in plot.order if n in named and plot.drawn.get(n, "line") == "line"}
-    )
-    shown = {}
-    for name in sorted(named, key=plot.order.index):
-        points, style = named[name], _style(plot, name)
-        if plot.drawn.get(name, "line") == "line":
-            pieces = list(pairwise(points))
-            dashes = [_turn(sharers[_rounded(piece)], name, style["linestyle"]) for piece in pieces]
-            panel.add_collection(
-                LineCollection(
-                    pieces, colors=style["color"], linewidths=style["linewidth"], linestyles=dashes
-                )
-            )
-            panel.plot(*zip(*points, strict=True), **style | {"linestyle": "none"})
-        else:
-            panel.plot(*zip(*points, strict=True), **style)
-        shown[name] = Line2D([], [], **style)
-    return shown
-
-
-def _style(plot: Plot, name: str) -> dict[str, Any]:
-    place, number = plot.order.index(name), len(plot.order)
-    return {
-        "color": _COLOURS[place % len(_COLOURS)],
-        "marker": _MARKERS[place % len(_MARKERS)],
-        "markersize": 8 - 4.5 * place / max(number, 8),  # smaller than those below, which stay visible
-        "markerfacecolor": "none",
-        "linewidth": 1.6,
-        "linestyle": _DASHES[place // len(_COLOURS) % len(_DASHES)],
-    } | _DRAWN[plot.drawn.get(name, "line")]
-
-
-def _rounded(piece: tuple[Any, Any]) -> object:
-    """Return a piece of a line as the eye tells it from others."""
-    return tuple((at, f"{up:.3g}") for at, up in piece)
-
-
-def _sharers(lines: Mapping[str, Line]) -> dict[object, list[str]]:
-    """Return, for each piece between two points, the lines that run along it."""
-    found: dict[object, list[str]] = {}
-    for name, points in lines.items():
-        for piece in pairwise(points):
-            found.setdefault(_rounded(piece), []).append(name)
-    return found
-
-
-def _turn(sharers: Sequence[str], name: str, alone: Any) -> Any:
-    """Return the dashes of a line along a piece: where lines coincide they take turns."""
-    number, place = len(sharers), sharers.index(name)
-    return alone if number == 1 else (_DASH * (number - place), (_DASH, _DASH * (number - 1)))
-
-
 def _bars(plot: Plot, figure: Any) -> Any:
     """Draw a plot of one point per name as bars, whose ends tell their values."""
     from matplotlib.ticker import MaxNLocator
@@ -269,7 +197,7 @@ def _bars(plot: Plot, figure: Any) -> Any:
     shares = [line[0][1] for strip, panel in both if strip.percent for line in panel.values()]
     for axes, strip, panel in zip(grid, plot.strips, panels, strict=True):
         values = {names.index(name): line[0][1] for name, line in panel.items()}
-        colours = [_COLOURS[plot.order.index(names[place]) % len(_COLOURS)] for place in values]
+        colours = [COLOURS[plot.order.index(names[place]) % len(COLOURS)] for place in values]
         drawn = axes.barh(list(values), list(values.values()), color=colours, height=0.7)
         told = [f"{up * 100:.4g}%" if strip.percent else _number(up) for up in values.values()]
         axes.bar_label(drawn, told, padding=3, fontsize="small")

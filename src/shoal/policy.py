@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -27,13 +26,14 @@ from shoal.core.counts import Domain
 from shoal.core.groups import released_columns
 from shoal.core.hierarchy import Hierarchy
 from shoal.core.listed import Csv
-from shoal.core.numbers import Banded
 from shoal.core.schema import Role, Schema
 from shoal.errors import PolicyError, UnknownName
 from shoal.metrics import METRICS
 from shoal.models import MODELS
+from shoal.policies.checks import check
+from shoal.policies.shares import read_limit, share_of
+from shoal.policies.written import read_yaml
 from shoal.registry import checked
-from shoal.shares import read_limit, share_of
 
 Named = str | dict[str, dict[str, Any] | None]  # a plug-in: its name, or its name with options
 
@@ -50,13 +50,28 @@ class Column(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    role: Role
-    hierarchy: str | dict[str, Any] | None = None
-    max_level: int | None = Field(None, ge=0)
-    min_level: int | None = Field(None, ge=0)
-    weight: float = Field(1.0, gt=0, allow_inf_nan=False)
-    release_as: Literal["text", "bounds"] = "text"
-    identifying: Literal[1, 2, 3] = 1  # 3: most
+    role: Role = Field(
+        description="`identifier`: removed; `quasi-identifier`: generalized, and counted to form classes; "
+        "`sensitive`: released as it is, and looked at by models; `other`: released as it is."
+    )
+    hierarchy: str | dict[str, Any] | None = Field(
+        None, description="How to generalize; a quasi-identifier needs one."
+    )
+    max_level: int | None = Field(
+        None, ge=0, description="The search goes no higher; without it, to the hierarchy's height."
+    )
+    min_level: int | None = Field(None, ge=0, description="The search goes no lower; without it, to 0.")
+    weight: float = Field(
+        1.0, gt=0, allow_inf_nan=False, description="How much the column's loss counts, above 0."
+    )
+    release_as: Literal["text", "bounds"] = Field(
+        "text", description="Bands as text such as `45-49`, or as two numbers."
+    )
+    identifying: Literal[1, 2, 3] = Field(
+        1,
+        description="How well the column tells persons apart, `3` best: which combinations `mu-argus` tests; "
+        "the other searches ignore it.",
+    )
 
     @field_validator("hierarchy", mode="before")
     @classmethod
@@ -89,16 +104,32 @@ class Policy(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    columns: dict[str, Column]
-    same_level: list[list[str]] = []
-    models: list[Named] = Field(min_length=1)
-    suppression_limit: int | float | str = 0
-    suppressed: Literal["drop", "mask"] = "drop"
-    metric: Named = "non-uniform-entropy"
-    algorithm: Named = "auto"
-    label: str | None = None
-    population_size: int | None = Field(default=None, ge=1)  # persons that the table was drawn from
-    sampling_share: float | str | None = None  # or the share of them that it holds
+    columns: dict[str, Column] = Field(description="Every column of the table, with its role.")
+    same_level: list[list[str]] = Field(
+        [], description="Columns that always have one level, such as two dates."
+    )
+    models: list[Named] = Field(min_length=1, description="Privacy models; a class must pass all of them.")
+    suppression_limit: int | float | str = Field(
+        0, description="How many records may be suppressed at most: `5%`, `0.05`, or a number of records."
+    )
+    suppressed: Literal["drop", "mask"] = Field("drop", description="What becomes of suppressed records.")
+    metric: Named = Field("non-uniform-entropy", description="The loss to make as small as possible.")
+    algorithm: Named = Field(
+        "auto",
+        description="The search; `auto` is `contour` where it can prove the optimum, else `exhaustive`; with "
+        "`refine` or `cells` it goes on to something finer.",
+    )
+    label: str | None = Field(
+        None,
+        description="A column that a classifier should predict from the release, for `classification`, `tds` "
+        "and `bottom-up`; its role is `sensitive` or `other`, and it has at least two values.",
+    )
+    population_size: int | None = Field(
+        None, ge=1, description="The persons that the table was drawn from, for risk."
+    )
+    sampling_share: float | str | None = Field(
+        None, description="Instead of it, the share of them that the table holds, as `5%` or `1/20`."
+    )
 
     _folder: Path = PrivateAttr(Path())
     _files: dict[str, list[list[str]]] = PrivateAttr({})  # rows of files, where a recipe brings them
@@ -114,21 +145,7 @@ class Policy(BaseModel):
             message = f"A policy is a file, a mapping or a Policy, got {type(source).__name__}."
             raise PolicyError(message)
         path = Path(source)
-        try:
-            data = yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)
-        except OSError as error:
-            message = f"Cannot read the policy {str(path)!r}: {error.strerror}."
-            raise PolicyError(message) from None
-        except (yaml.YAMLError, UnicodeDecodeError, ValueError, TypeError) as error:
-            mark = getattr(error, "problem_mark", None)
-            where = f" at line {mark.line + 1}" if mark else ""
-            what = getattr(error, "problem", None) or "it is not UTF-8 text, or a key is a list"
-            message = f"The policy {str(path)!r} is not valid YAML{where}: {what}."
-            raise PolicyError(message) from None
-        if not isinstance(data, dict):
-            message = f"The policy {str(path)!r} must be a mapping that begins with 'columns:'."
-            raise PolicyError(message)
-        policy = cls._checked(data)
+        policy = cls._checked(read_yaml(path))
         policy._folder = path.parent
         return policy
 
@@ -154,7 +171,7 @@ class Policy(BaseModel):
             where = ".".join(str(part) for part in first["loc"]) or "policy"
             message = f"Policy, {where}: {first['msg'].removeprefix('Value error, ')}."
             raise PolicyError(message) from None
-        policy._check()
+        check(policy)
         return policy
 
     def __eq__(self, other: object) -> bool:
@@ -175,86 +192,6 @@ class Policy(BaseModel):
         if value is not None:
             share_of(value, "sampling_share")
         return value
-
-    def _check(self) -> None:
-        if self.population_size is not None and self.sampling_share is not None:
-            message = "population_size and sampling_share say the same. Name one of them."
-            raise PolicyError(message)
-        if not self.roles.quasi_identifiers:
-            message = (
-                "The policy names no quasi-identifier. Give at least one column the role quasi-identifier."
-            )
-            raise PolicyError(message)
-        for name, column in self.columns.items():
-            if column.role is Role.QUASI_IDENTIFIER and column.hierarchy is None:
-                message = f"Column {name!r} is a quasi-identifier and needs a hierarchy, such as 'flat'."
-                raise PolicyError(message)
-            rule = None if column.hierarchy is None else builders.parse(name, column.hierarchy)
-            if column.release_as == "bounds" and not isinstance(rule, Banded):
-                message = f"Column {name!r}: release_as bounds is for hierarchies of intervals or cuts."
-                raise PolicyError(message)
-        if self.as_bounds and self.suppressed == "mask":
-            message = (
-                "suppressed: mask cannot be told from bounds that are empty. Use release_as: text, or drop."
-            )
-            raise PolicyError(message)
-        for name in self.as_bounds:
-            taken = [shown for shown in self.released(name) if shown in self.columns]
-            if taken:
-                message = (
-                    f"Column {taken[0]!r} has a name that release_as bounds of {name!r} needs. Rename it."
-                )
-                raise PolicyError(message)
-        self._check_models()
-        self._check_search()
-
-    def _check_search(self) -> None:
-        self._check_label()
-        if all(self.finishing.values()):
-            message = "refine recodes what cells would blank. Ask for one of them."
-            raise PolicyError(message)
-        if self.finishing["cells"] and (self.as_bounds or self.suppressed == "mask"):
-            message = (
-                "cells cannot be told from bounds that are empty, nor from masked records. Use "
-                "release_as: text, and suppressed: drop."
-            )
-            raise PolicyError(message)
-
-    def _check_label(self) -> None:
-        metric = "Metric", self.metric, self.information_metric
-        algorithm = "Algorithm", self.algorithm, self.search_algorithm
-        for kind, written, plugin in (metric, algorithm):
-            if self.label is None and plugin is not None and plugin.needs_label:
-                message = (
-                    f"{kind} {named(written)[0]!r} is about a column that is to be predicted. Name it in the "
-                    "policy, as label: COLUMN."
-                )
-                raise PolicyError(message)
-        if self.label is None:
-            return
-        if self.label not in self.columns:
-            raise UnknownName(self.label, "column for label:", self.columns)
-        role = self.columns[self.label].role
-        if role in (Role.QUASI_IDENTIFIER, Role.IDENTIFIER):
-            message = (
-                f"Column {self.label!r} has the role {role.value} and cannot be the label, which is released "
-                "as it is. Give it the role sensitive or other."
-            )
-            raise PolicyError(message)
-
-    def _check_models(self) -> None:
-        for model in self.privacy_models:
-            for name in model.sensitive(self.roles.sensitive):
-                if model.needs_hierarchy and self.columns[name].hierarchy is None:
-                    message = f"Column {name!r}: a model measures distances along its hierarchy. Give it one."
-                    raise PolicyError(message)
-        for unit in self.units:
-            if unit not in self.columns:
-                raise UnknownName(unit, "column for unit:", self.columns)
-            if unit in self.roles.quasi_identifiers:
-                message = f"Column {unit!r} is a quasi-identifier and cannot tell persons apart as unit."
-                raise PolicyError(message)
-        _ = self.population  # refuses several
 
     @property
     def roles(self) -> Schema:
@@ -380,33 +317,6 @@ class Policy(BaseModel):
     def to_yaml(self) -> str:
         """Write the policy as YAML that reads back as the same policy."""
         return yaml.safe_dump(self.written(), sort_keys=False, allow_unicode=True)
-
-
-class _Loader(yaml.SafeLoader):
-    """YAML that reads what is written: no is a word, 007 a code, 14:05 a time; and no key stands twice."""
-
-    yaml_implicit_resolvers = {}  # noqa: RUF012 - yaml's own name; filled below
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        """Refuse a key given twice instead of keeping the last."""
-        seen = set()
-        for key, _ in node.value:
-            name = self.construct_object(key, deep=True)
-            if name in seen:
-                raise yaml.constructor.ConstructorError(None, None, f"{name!r} stands twice", key.start_mark)
-            seen.add(name)
-        return super().construct_mapping(node, deep)
-
-
-_FLOAT = r"[-+]?(?:[0-9]+\.[0-9]*|\.[0-9]+)(?:[eE][-+][0-9]+)?"
-for _tag, _pattern, _first in (
-    ("bool", r"true|True|TRUE|false|False|FALSE", [*"tTfF"]),
-    ("int", r"[-+]?(?:0|[1-9][0-9]*)", [*"-+0123456789"]),
-    ("float", _FLOAT, [*"-+.0123456789"]),
-    ("null", r"~|null|Null|NULL|", ["~", "n", "N", ""]),
-    ("merge", r"<<", ["<"]),
-):
-    _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(f"^(?:{_pattern})$"), _first)
 
 
 def named(plugin: Named) -> tuple[str, dict[str, Any]]:

@@ -9,14 +9,14 @@ from typing import Any
 from shoal.core.classes import LABEL, label_of
 from shoal.core.contracts import Engine
 from shoal.core.counts import Counts, Domain
-from shoal.core.evaluate import Problem
 from shoal.core.lattice import build
 from shoal.core.memory import limit_of
+from shoal.core.problem import Problem
 from shoal.core.schema import Role
-from shoal.errors import DataError, PolicyError
+from shoal.errors import DataError, PolicyError, no_such_columns
+from shoal.policies.shares import limit_in_records
 from shoal.policy import Policy
 from shoal.sensitive import about, count, with_population
-from shoal.shares import limit_in_records
 
 
 def counted(
@@ -110,14 +110,11 @@ def check_columns(policy: Policy, columns: tuple[str, ...]) -> None:
     """Fail closed: the policy and the table must name the same columns."""
     absent = [name for name in policy.columns if name not in columns]
     if len(absent) == len(policy.columns):
-        # What stands in the first line may be a record: it is not shown.
-        message = "The table has none of the policy's columns. Does it begin with a line of column names?"
-        raise PolicyError(message)
+        raise PolicyError(no_such_columns("the policy's columns"))
     if absent:
-        message = (
-            f"The policy names columns that the table does not have: {', '.join(map(repr, absent))}. "
-            f"The table has: {', '.join(map(repr, columns))}."
-        )
+        message = f"The policy names columns that the table does not have: {', '.join(map(repr, absent))}."
+        if 2 * len(absent) <= len(policy.columns):  # else the first line may be a record: it is not shown
+            message += f" The table has: {', '.join(map(repr, columns))}."
         raise PolicyError(message)
     unnamed = [name for name in columns if name not in policy.columns]
     if unnamed:

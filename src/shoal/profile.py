@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 import secrets
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import islice
 from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,22 +17,22 @@ import numpy as np
 from shoal.choose import AUTO
 from shoal.core.arrays import FloatArray, IntArray
 from shoal.core.classes import own_name
-from shoal.core.contracts import Engine, Metric, When
-from shoal.core.evaluate import Problem, Progress, quiet
+from shoal.core.contracts import Engine
 from shoal.core.lattice import Index, Lattice
+from shoal.core.problem import Problem
+from shoal.core.progress import Progress, quiet
 from shoal.core.tabulate import Table, Tabulation, spread_of_classes, table_of
 from shoal.core.warm import to_tabulate
 from shoal.errors import DataError, UnknownName, UsageError, interruptible
-from shoal.grouping import SCORES, Grouping, best_first, grouping_of, ranked, share_of
-from shoal.metrics import METRICS
 from shoal.policy import Policy
-from shoal.profile_source import Wish, source, wish_of
+from shoal.profiling.grouping import SCORES, Grouping, grouping_of, ranked, share_of
+from shoal.profiling.order import check_size, slices
+from shoal.profiling.separable import losses_kept, metric_of
+from shoal.profiling.source import Wish, source, wish_of
 
 if TYPE_CHECKING:
     from shoal.negotiate import Negotiation
 
-LARGEST_RANKED = 20_000_000  # nodes; those of a larger lattice are found one by one, the best first
-_BEST_FIRST = 256  # nodes counted between two looks at the clock, when time is limited
 _KEPT = 4_000_000  # numbers of the last strengths asked for that are kept
 
 
@@ -220,14 +219,14 @@ class Profile:
 
     def save(self, path: str | Path, *, force: bool = False) -> Path:
         """Write the profile to one file, which only its owner may read."""
-        from shoal.profile_file import save
+        from shoal.profiling.file import save
 
         return save(self, Path(path), force=force)
 
     @classmethod
     def load(cls, path: str | Path) -> Profile:
         """Open a profile's file."""
-        from shoal.profile_file import load
+        from shoal.profiling.file import load
 
         return load(Path(path))
 
@@ -238,8 +237,8 @@ class Profile:
         """
         from shoal.core.figure import check_matplotlib
         from shoal.plots import together
+        from shoal.profiling.study_plots import study_plots
         from shoal.study import study
-        from shoal.study_plots import study_plots
 
         check_matplotlib()
         return together(study_plots(study(self, k=k, l=l, sensitive=sensitive, requests=0))[:1])
@@ -308,7 +307,7 @@ def tabulated(
     until = math.inf if seconds is None else time.monotonic() + seconds
     tell = progress or quiet
     lattice, counts = problem.lattice, problem.counts
-    _check_size(lattice, seconds)
+    check_size(lattice, seconds)
     grouping = extend.grouping if extend else grouping_of(problem)
     sensitive = tuple(filter(own_name, counts.sensitive))
     tabulation = Tabulation(counts, problem.hierarchies, lattice, sensitive, problem.memory)
@@ -318,7 +317,7 @@ def tabulated(
     try:
         with interruptible():
             tell("tabulate", tabulation.nodes, None)
-            for done, total in _slices(tabulation, grouping, share, seconds, score):
+            for done, total in slices(tabulation, grouping, share, seconds, score):
                 tell("tabulate", done, total)
                 if time.monotonic() > until:
                     break
@@ -333,7 +332,7 @@ def tabulated(
         combinations=len(counts),
         numbers=numbers,
         tables=tables,
-        losses={name: metric_of(name).table(problem) for name in _losses_kept(wish)},
+        losses={name: metric_of(name).table(problem) for name in losses_kept(wish.metric)},
         grouping=grouping,
         wish=wish,
         key=told[0],
@@ -341,71 +340,6 @@ def tabulated(
         problem=problem,
         stopped=stopped,
     )
-
-
-def _slices(
-    tabulation: Tabulation,
-    grouping: Grouping,
-    share: float | str | None,
-    seconds: float | None,
-    score: str,
-) -> Iterator[tuple[int, int]]:
-    """Count the nodes that are wanted, the best first where not all are; tell how many of how many."""
-    lattice = tabulation.lattice
-    size = {} if seconds is None else {"size": _BEST_FIRST}
-    known = tabulation.numbers
-    if lattice.size > LARGEST_RANKED:
-        nodes = best_first(lattice, grouping, score)
-        while some := list(islice(nodes, _BEST_FIRST)):
-            fresh = np.array(some)[~np.isin(some, known)]
-            for done in tabulation.slices(fresh, **size):
-                yield done, lattice.size
-        return
-    if share is None and seconds is None and not len(known):
-        for done in tabulation.slices():
-            yield done, lattice.size
-        return
-    wanted = ranked(lattice, grouping, score)
-    if share is not None:
-        wanted = wanted[: math.ceil(share_of(share) * lattice.size)]
-    wanted = wanted[~np.isin(wanted, known)]
-    for done in tabulation.slices(wanted, **size):
-        yield done, len(known) + len(wanted)
-
-
-def _check_size(lattice: Lattice, seconds: float | None) -> None:
-    if lattice.size >= 1 << 63:
-        message = (
-            f"The lattice has {lattice.size:.3g} nodes, more than a profile can number. "
-            "Use fewer quasi-identifiers or fewer levels."
-        )
-        raise UsageError(message)
-    if lattice.size > LARGEST_RANKED and seconds is None:
-        message = (
-            f"The lattice has {lattice.size:,} nodes, too many to tabulate or to rank. "
-            "Give seconds: the best nodes are tabulated until the time is up."
-        )
-        raise UsageError(message)
-
-
-def separable_metrics() -> Iterator[str]:
-    """Name the metrics whose loss is a sum over columns, at least where nothing is suppressed."""
-    for name in METRICS:
-        if METRICS.load(name).separable is not When.NEVER:
-            yield name
-
-
-def _losses_kept(wish: Wish) -> list[str]:
-    """Name the separable metrics, and the policy's with its options where it is one."""
-    found = list(separable_metrics())
-    mine = wish.metric or found[0]
-    return list(dict.fromkeys([*found, mine] if mine.partition(":")[0] in found else found))
-
-
-def metric_of(name: str) -> Metric:
-    """Return a metric, by its name and its options, if any: coverage:aggregate=geometric."""
-    plain, _, options = name.partition(":")
-    return METRICS.create(plain, dict(pair.split("=", 1) for pair in options.split(",") if pair))
 
 
 def _check(share: float | str | None, seconds: float | None, score: str) -> None:

@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal.core.counts import Domain
-from shoal.core.evaluate import Evaluation, Problem
+from shoal.core.evaluation import Evaluation
 from shoal.core.listed import Csv
 from shoal.core.matching import Saved, saved
 from shoal.core.numbers import Banded
+from shoal.core.problem import Problem
 from shoal.errors import PolicyError
 from shoal.policy import Policy, named
 from shoal.sensitive import Reference, reference_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import dataclasses
 from collections.abc import Iterator, Mapping
-from functools import cached_property
+from functools import cache, cached_property
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import Any, Generic, TypeVar, get_type_hints
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from shoal.errors import PolicyError, UnknownName
+from shoal.options import Option, default_of, options_of
 
 Plugin = TypeVar("Plugin")
 
@@ -69,11 +70,11 @@ class Registry(Generic[Plugin]):
         for option in given:
             if option not in fields:
                 raise UnknownName(option, f"option of {name}", fields)
-        missing = [f for f, d in fields.items() if f not in given and not _has_default(d)]
+        missing = [f for f, d in fields.items() if f not in given and default_of(d) is ...]
         if missing:
             message = f"{self.kind.capitalize()} {name} needs {', '.join(missing)}."
             raise PolicyError(message)
-        hints = get_type_hints(loaded)
+        hints = _hints(loaded)
         takes = {option: field.metadata.get("takes") for option, field in fields.items()}
         built: Plugin = loaded(**{o: checked(name, o, v, hints[o], takes[o]) for o, v in given.items()})
         return built
@@ -82,17 +83,17 @@ class Registry(Generic[Plugin]):
         """Return the name of a plug-in that was built, or its class's where it is not registered."""
         return next((name for name in self if self.load(name) is type(plugin)), type(plugin).__name__)
 
-    def options(self, name: str) -> dict[str, tuple[str, object]]:
-        """Tell each option's type and default (or `...`) in words."""
-        loaded: Any = self.load(name)
-        return {
-            field.name: (str(field.type), field.default if _has_default(field) else ...)
-            for field in dataclasses.fields(loaded)
-        }
+    def options(self, name: str) -> tuple[Option, ...]:
+        """Tell each option's type in words, its default and its meaning."""
+        return options_of(self.load(name))
 
 
-def _has_default(field: dataclasses.Field[Any]) -> bool:
-    return field.default is not dataclasses.MISSING or field.default_factory is not dataclasses.MISSING
+_hints = cache(get_type_hints)
+
+
+@cache
+def _adapter(kind: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(kind, config=ConfigDict(arbitrary_types_allowed=True))
 
 
 def checked(name: str, option: str, value: object, kind: Any, takes: str | None = None) -> object:
@@ -102,8 +103,9 @@ def checked(name: str, option: str, value: object, kind: Any, takes: str | None 
         message = f"Option {option} of {name}: input should be {wanted}, got {value!r}."
         raise PolicyError(message)
     try:
-        return TypeAdapter(kind, config=ConfigDict(arbitrary_types_allowed=True)).validate_python(value)
+        found: object = _adapter(kind).validate_python(value)
     except ValidationError as error:
         problem = f"input should be {takes}" if takes else error.errors()[0]["msg"].lower()
         message = f"Option {option} of {name}: {problem}, got {value!r}."
         raise PolicyError(message) from None
+    return found

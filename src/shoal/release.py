@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from shoal.core.evaluate import Evaluation
+from shoal.assessing.exposure import Exposure
+from shoal.assessing.special import Special
+from shoal.core.evaluation import Evaluation
 from shoal.core.groups import group_column
 from shoal.core.hierarchy import Hierarchy
-from shoal.exposure import Exposure
-from shoal.losses import ColumnLoss
 from shoal.outliers import Outliers
 from shoal.policy import Policy
-from shoal.special import Special
+from shoal.releasing.losses import ColumnLoss
 from shoal.utility import Utility
 from shoal.verify import Verification
 
@@ -171,7 +171,7 @@ class Release:
 
     def plot(self) -> Any:
         """Draw class sizes before and after, and the loss of each column, as a figure of matplotlib."""
-        from shoal.release_plots import release_figure
+        from shoal.releasing.plots import release_figure
 
         return release_figure(self)
 

@@ -2,84 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
+from shoal.assessing.exposure import exposure_at
+from shoal.assessing.scores import scores_of
+from shoal.assessing.special import SPECIAL_SIZE, Special, special_uniques
+from shoal.assessing.table import TableRisk, against, table_risk
 from shoal.choose import AUTO, engine_for
-from shoal.core.arrays import FloatArray, IntArray
-from shoal.core.chances import chances
 from shoal.core.classes import Classes
 from shoal.core.contracts import Engine
 from shoal.core.counts import Counts, Domain
-from shoal.core.evaluate import Progress, quiet
 from shoal.core.groups import released_columns
-from shoal.core.uniqueness import RULE, UNIQUENESS_MODELS, Estimate, estimate, population_of
+from shoal.core.progress import Progress, quiet
+from shoal.core.uniqueness import population_of
+from shoal.diagnosing.questions import check_names
 from shoal.errors import DataError, PolicyError, UsageError
-from shoal.exposure import Exposure, exposure_at
-from shoal.identifiers import Finding, identifiers_in
-from shoal.init import Guess, guess_column
+from shoal.identifiers.rule import Finding, identifiers_in
+from shoal.policies.guesses import guess_columns
+from shoal.policies.shares import share_of
 from shoal.policy import Policy
-from shoal.questions import check_names
 from shoal.sensitive import with_population
-from shoal.shares import share_of
-from shoal.special import SPECIAL_SIZE, Special, special_uniques
 from shoal.verify import masked_in
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from shoal.release import Release
 
 THRESHOLD = 0.2  # without a word and without a policy: one in five
-
-
-@dataclass(frozen=True)
-class Intruder:
-    """What an intruder may hope for: each risk is the chance that a record is rightly told whose it is."""
-
-    highest: float  # of the record most at risk
-    average: float  # over all records
-    above: float  # the share of records whose risk is above the threshold
-
-
-@dataclass(frozen=True)
-class TableRisk:
-    """The risks of one table."""
-
-    exposure: Exposure  # the records by the size of their class
-    prosecutor: Intruder  # knows that the person is in the table
-    journalist: Intruder  # knows that the person is in the population
-    journalist_by: str  # prosecutor (a bound), estimate or population
-    marketer: float  # expects to tell this share of all records rightly
-    uniques: tuple[Estimate, ...] = ()  # in the population, by each model; none where its size is not known
-    special: Special | None = None  # what makes records unique; None where it was not looked for
-
-    @property
-    def records(self) -> int:
-        """All records in classes."""
-        return self.exposure.total
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the risks as plain values."""
-        found = self.exposure
-        return {
-            "records": found.total,
-            "classes": found.classes,
-            "k": found.smallest,
-            "unique_records": found.unique,
-            "sample_uniqueness": found.unique / found.total if found.total else 0.0,
-            "prosecutor": asdict(self.prosecutor),
-            "journalist": asdict(self.journalist) | {"by": self.journalist_by},
-            "marketer": {"average": self.marketer, "expected_records": self.marketer * found.total},
-            "population_uniqueness": [asdict(one) for one in self.uniques],
-            "class_sizes": [
-                {"size": size, "records": records, "classes": records // size}
-                for size, records in zip(found.sizes, found.records, strict=True)
-            ],
-            "special_uniques": None if self.special is None else self.special.to_dict(),
-        }
 
 
 @dataclass(frozen=True)
@@ -93,6 +46,15 @@ class Risk:
     after: TableRisk | None = None  # of the release, where one was given
     identifiers: Mapping[str, Finding] = field(default_factory=dict)  # by column: those of HIPAA
     notes: tuple[str, ...] = field(default=())
+
+    @property
+    def tables(self) -> tuple[TableRisk, ...]:
+        """The table and, where there is one, its release."""
+        return (self.before,) if self.after is None else (self.before, self.after)
+
+    def scores(self) -> pa.Table:
+        """Return the table's special uniques with their SUDA scores, worst first; it holds their values."""
+        return self.before.scores()
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain values."""
@@ -142,17 +104,17 @@ def risk(
         tell("count", 0, None)
         counts, domains = run.count(opened, chosen)
         tell("identifiers", 0, None)
-        found = identifiers_in(run.guesses(opened, chosen, counts, domains))
+        found = run.identifiers(opened, chosen, counts, domains)
         if policy is not None and columns is None and tuple(chosen) == policy.roles.quasi_identifiers:
             counts, domains = with_population(policy, run.engine, counts, domains)
         persons = persons_of(policy, counts.records, population_size, sampling_share)
         if persons is None and counts.population is not None:
             persons = counts.population.records
-        before = run.assess(counts, chosen, limit, persons)
+        before = run.assess(counts, chosen, domains, limit, persons)
         after = None
         if release is not None:
-            looks, there = run.released(release, chosen)
-            after = run.assess(there, looks, limit, persons)
+            looks, there, labels = run.released(release, chosen)
+            after = run.assess(there, looks, labels, limit, persons)
     return Risk(tuple(chosen), limit, persons, before, after, found, tuple(run.notes))
 
 
@@ -209,18 +171,19 @@ class _Run:
             raise DataError(message)
         return counts, domains
 
-    def guesses(
+    def identifiers(
         self, table: Any, chosen: Sequence[str], counts: Counts, domains: Mapping[str, Domain]
-    ) -> Iterator[Guess]:
+    ) -> dict[str, Finding]:
         """Look at every column; what was counted already is not counted again."""
-        for name in self.engine.columns(table):
-            if name in chosen and counts.held:
-                yield guess_column(name, counts.project([list(chosen).index(name)]), domains[name])
-            else:
-                own, values = self.engine.count(table, [name])
-                yield guess_column(name, own, values[name])
+        known = {
+            name: (counts.project([place]), domains[name])
+            for place, name in enumerate(chosen if counts.held else ())
+        }
+        return identifiers_in(found for found, _, _ in guess_columns(self.engine, table, known))
 
-    def released(self, release: Any, columns: Sequence[str]) -> tuple[Sequence[str], Counts]:
+    def released(
+        self, release: Any, columns: Sequence[str]
+    ) -> tuple[Sequence[str], Counts, dict[str, Domain]]:
         """Return the columns that a release shows, and count its classes; masked records are in none."""
         opened = self.engine.open(release)
         there = self.engine.columns(opened)
@@ -239,9 +202,9 @@ class _Run:
             message = "The release has no rows."
             raise DataError(message)
         if not masks:
-            return shown, counts
+            return shown, counts, domains
         counts = counts.near()
-        return shown, counts.only(~masked_in(Classes(counts), shown, domains))
+        return shown, counts.only(~masked_in(Classes(counts), shown, domains)), domains
 
     def _shown(self, name: str, there: Sequence[str]) -> Sequence[str]:
         """Return what stands for a column in a release: itself, or two columns that hold its bounds."""
@@ -251,16 +214,23 @@ class _Run:
         return ends if name not in there and set(ends) <= set(there) else (name,)
 
     def assess(
-        self, counts: Counts, columns: Sequence[str], threshold: float, persons: int | None
+        self,
+        counts: Counts,
+        columns: Sequence[str],
+        domains: Mapping[str, Domain],
+        threshold: float,
+        persons: int | None,
     ) -> TableRisk:
         """Work out all risks of one table."""
         found = table_risk(exposure_at(counts), threshold, persons)
         if counts.population is not None:
             chance = 1 / Classes(counts).in_population
-            journalist, marketer = _against(counts.sizes, chance, threshold)
+            journalist, marketer = against(counts.sizes, chance, threshold)
             found = replace(found, journalist=journalist, journalist_by="population", marketer=marketer)
         part = None if persons is None else min(found.records / persons, 1.0) or None
-        return replace(found, special=self.special(counts, columns, part))
+        special = self.special(counts, columns, part)
+        scored = None if special is None else scores_of(special, counts, columns, domains)
+        return replace(found, special=special, scored=scored)
 
     def special(self, counts: Counts, columns: Sequence[str], part: float | None) -> Special | None:
         """Look for what makes records unique."""
@@ -270,35 +240,6 @@ class _Run:
             self.notes.append("Special uniques were not looked for: the combinations do not fit in memory.")
             return None
         return special_uniques(counts, columns, self.size, fraction=part, progress=self.tell)
-
-
-def table_risk(found: Exposure, threshold: float, persons: int | None = None) -> TableRisk:
-    """Work out the risks that the sizes of classes tell, given how many persons the population has."""
-    above = found.above(threshold) / found.total if found.total else 0.0
-    prosecutor = Intruder(found.highest_risk, found.average_risk, above)
-    if persons is None or not found.total:
-        return TableRisk(found, prosecutor, prosecutor, "prosecutor", found.average_risk)
-    uniques = _uniques(found, persons)
-    chance = chances(np.array(found.sizes, np.int64), min(found.total / persons, 1.0))
-    alone = next(one.in_sample for one in uniques if one.model == RULE)
-    if found.unique and alone is not None:  # who is unique there too is found for certain
-        chance[0] = max(chance[0], alone / found.unique)
-    journalist, marketer = _against(np.array(found.records, np.int64), chance, threshold)
-    return TableRisk(found, prosecutor, journalist, "estimate", marketer, uniques)
-
-
-def _against(records: IntArray, chance: FloatArray, threshold: float) -> tuple[Intruder, float]:
-    """Return the journalist's and the marketer's risk, given the chance of records in each class."""
-    total = records.sum()
-    average = float((records * chance).sum() / total)
-    above = float(records[chance > threshold].sum() / total)
-    return Intruder(float(chance.max()), average, above), average
-
-
-def _uniques(found: Exposure, persons: int) -> tuple[Estimate, ...]:
-    sizes = np.array(found.sizes, np.int64)
-    classes = np.array(found.records, np.int64) // np.maximum(sizes, 1)
-    return tuple(estimate(sizes, classes, persons, model) for model in UNIQUENESS_MODELS)
 
 
 def threshold_of(policy: Policy | None, given: float | str | None = None) -> float:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from shoal.algorithms import ALGORITHMS
 from shoal.core.contracts import Algorithm, Guarantee, NodeSearch
-from shoal.core.evaluate import Evaluation, Evaluator, Problem, Progress
+from shoal.core.evaluate import Evaluator
+from shoal.core.evaluation import Evaluation
 from shoal.core.finer import hidden, refined
+from shoal.core.problem import Problem
+from shoal.core.progress import Progress
 from shoal.errors import CannotHonour, Infeasible, OutOfTime, interruptible
 from shoal.infeasible import nearest_miss, out_of_reach
 

@@ -21,7 +21,7 @@ from shoal.core.contracts import Engine
 from shoal.core.schema import Role
 from shoal.engines.frames import arrow_of
 from shoal.errors import Infeasible, PolicyError, UsageError
-from shoal.init import guess_column
+from shoal.policies.guesses import guess_column
 from shoal.policy import Policy
 from shoal.problem import counted, problem_of
 from shoal.recipe import Recipe, recipe_of

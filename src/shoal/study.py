@@ -17,8 +17,8 @@ import numpy as np
 
 from shoal.core.arrays import IntArray
 from shoal.errors import UsageError
-from shoal.negotiate import Request
 from shoal.profile import Profile
+from shoal.profiling.request import Request
 
 STRENGTHS = {"k": (2, 3, 5, 10, 15, 20, 25, 50, 100), "l": (2, 3, 4, 5, 6, 8, 10, 15, 20)}
 LIMITS = ("0%", "0.5%", "1%", "2%", "5%")

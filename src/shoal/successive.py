@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from shoal.anonymize import Wish
+from shoal.attacking.classes_of_two import estimated
+from shoal.attacking.released import Knowledge, knowledge_of
 from shoal.choose import AUTO, engine_for
-from shoal.classes_of_two import estimated
 from shoal.core.arrays import IntArray
 from shoal.core.contracts import Engine
 from shoal.core.counts import Counts, numbered, packed
@@ -23,9 +23,9 @@ from shoal.core.recoding import Recoding
 from shoal.errors import DataError, Infeasible, UsageError
 from shoal.policy import Policy
 from shoal.problem import check_columns, counted, problem_of
-from shoal.publish import private_folder
 from shoal.recipe import Recipe
-from shoal.released import Knowledge, knowledge_of
+from shoal.releasing.publish import private_folder
+from shoal.releasing.wish import Wish
 
 
 @dataclass(frozen=True)

@@ -10,16 +10,16 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from shoal.analysing.classifier import NEEDED, Prediction, available, predicted
+from shoal.analysing.columns import ColumnUtility, column_utility
+from shoal.analysing.pairs import Association, Contingency, associations_of, contingency_of, strongest
+from shoal.analysing.sides import Sides, sides_of
 from shoal.choose import AUTO, engine_for
-from shoal.classifier import NEEDED, Prediction, available, predicted
 from shoal.core.contracts import Engine
-from shoal.core.evaluate import Progress
+from shoal.core.progress import Progress
 from shoal.core.schema import Role
 from shoal.errors import DataError, PolicyError, UnknownName, UsageError
 from shoal.policy import Policy
-from shoal.utility_columns import ColumnUtility, column_utility
-from shoal.utility_pairs import Association, Contingency, associations_of, contingency_of, strongest
-from shoal.utility_sides import Sides, sides_of
 
 MOST_COLUMNS = 30
 

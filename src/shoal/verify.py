@@ -8,18 +8,18 @@ from typing import Any
 
 import numpy as np
 
+from shoal.assessing.exposure import Exposure, exposure_of
 from shoal.choose import AUTO, engine_for
 from shoal.core.arrays import BoolArray
 from shoal.core.classes import Classes
 from shoal.core.contracts import Engine
 from shoal.core.counts import Domain
 from shoal.core.groups import group_column
-from shoal.errors import DataError, PolicyError, UsageError
-from shoal.exposure import Exposure, exposure_of
+from shoal.errors import DataError, PolicyError, UsageError, no_such_columns
 from shoal.policy import Policy, named
 from shoal.recipe import Recipe
+from shoal.releasing.sensitive_table import grouped, second_of, separated
 from shoal.sensitive import Reference, about, beyond, count, reference_in, reference_of
-from shoal.sensitive_table import grouped, second_of, separated
 
 
 @dataclass(frozen=True)
@@ -106,6 +106,8 @@ def judge(
     quasi = [shown for name in roles.quasi_identifiers for shown in policy.released(name)]
     known = {*roles.roles, *quasi} - (set(roles.quasi_identifiers) - set(quasi))
     unknown = [name for name in columns if name not in known]
+    if unknown and len(unknown) == len(columns):
+        raise PolicyError(no_such_columns("the policy's columns", "release"))
     if unknown:
         message = f"The release has columns that the policy does not name: {', '.join(map(repr, unknown))}."
         message += _hint(policy, columns)

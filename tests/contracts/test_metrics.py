@@ -10,8 +10,8 @@ from problems import METRIC_NAMES, Case, cases, metric_of
 
 from shoal.core.classes import Classes
 from shoal.core.contracts import When
-from shoal.core.counts import of_sizes
 from shoal.core.evaluate import Evaluator
+from shoal.core.held import of_sizes
 from shoal.metrics import METRICS
 
 CLOSE = {"rel_tol": 1e-9, "abs_tol": 1e-9}

@@ -13,7 +13,8 @@ from problems import OPTIONS, Case, cases, edges, pairs, with_models
 
 from shoal.core.classes import Classes
 from shoal.core.contracts import Model, When
-from shoal.core.evaluate import Evaluator, Problem
+from shoal.core.evaluate import Evaluator
+from shoal.core.problem import Problem
 from shoal.errors import PolicyError
 from shoal.models import MODELS
 
@@ -80,8 +81,16 @@ def test_in_a_monotone_problem_what_is_above_an_acceptable_node_is_acceptable(
             assert all(evaluate(higher).acceptable for higher in problem.lattice.generalizations(node))
 
 
-@settings(max_examples=800, deadline=None)
-@given(case=pairs([name for name in MODELS if MODELS.load(name).monotone is When.ALWAYS]) | pairs())
+def unsuppressed(case: Case) -> Case:
+    return replace(case, limit=0)
+
+
+ALWAYS = [name for name in MODELS if MODELS.load(name).monotone is When.ALWAYS]
+AT_TIMES = [name for name in MODELS if MODELS.load(name).monotone is not When.NEVER]
+
+
+@settings(max_examples=400, deadline=None)
+@given(case=pairs(ALWAYS) | pairs(AT_TIMES).map(unsuppressed))  # else a claim is seldom made
 def test_pairs_of_models_are_monotone_where_both_claim_it(case: Case) -> None:
     """What one model suppresses, another must not count on: k-map lets go of records that are unique."""
     problem = case.problem()
@@ -259,6 +268,35 @@ def test_no_class_below_the_least_size_passes(name: str, data: st.DataObject) ->
         assert (passing >= model.least_size).all()
         if model.sizes_suffice:
             assert np.array_equal(model.violations(classes), classes.sizes < model.least_size)
+
+
+@pytest.mark.parametrize("name", list(MODELS))
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_a_model_of_values_alone_does_not_look_at_the_number_of_records(
+    name: str, data: st.DataObject
+) -> None:
+    """Were every record there twice, it would refuse the same classes."""
+    _, model, problem = data.draw(trials(name) | mergers(name))
+    if not model.values_alone:
+        return
+    classes = problem.classes(problem.lattice.bottom)
+    twice = {name: replace(own, counts=2 * own.counts) for name, own in classes.counts.sensitive.items()}
+    doubled = replace(classes.counts, sizes=2 * classes.sizes, sensitive=twice)
+    assert np.array_equal(model.violations(Classes(doubled, classes.about)), model.violations(classes))
+
+
+@pytest.mark.parametrize(
+    ("name", "options"), [("alpha-k-anonymity", {"alpha": 1.0, "k": 3}), ("p-sensitive", {"p": 2, "k": 3})]
+)
+def test_a_model_that_also_asks_for_records_says_so(name: str, options: dict[str, Any]) -> None:
+    """Two values in two records are too few records, twice they are not."""
+    model = MODELS.create(name, options)
+    refused_once, refused_twice = (
+        model.violations(merged([[n, n]], whole=[5, 5])[0]).tolist() for n in (1, 2)
+    )
+    assert (refused_once, refused_twice) == ([True], [False])
+    assert not model.values_alone
 
 
 # The option that `nearest` relaxes, and a step that makes it stronger.

@@ -14,11 +14,14 @@ from typing import ClassVar
 import numpy as np
 
 from shoal.core.arrays import IntArray
-from shoal.core.classes import UNIT, Classes, own_name
+from shoal.core.classes import Classes, own_name
 from shoal.core.contracts import Algorithm, Guarantee, Model
 from shoal.core.counts import Counts, Entries, layout
-from shoal.core.evaluate import Evaluation, Evaluator, Problem
+from shoal.core.evaluate import Evaluator
+from shoal.core.evaluation import Evaluation
 from shoal.core.groups import Groups, group_column
+from shoal.core.held import of_sizes
+from shoal.core.problem import Problem
 from shoal.core.recoding import Recoding
 from shoal.core.regions import Regions
 from shoal.errors import Infeasible
@@ -38,7 +41,7 @@ class Anatomy(Algorithm):
             return "quasi-identifiers stay as they are, so nobody is hidden in a population"
         if problem.metric.by_level:
             return "its metric needs levels, and quasi-identifiers stay as they are"
-        if any(lattice.low) or lattice.high != lattice.heights or len(lattice.axes) < len(lattice.columns):
+        if lattice.constrained:
             return (
                 "quasi-identifiers stay as they are, so max_level, min_level, same_level and --node say "
                 "nothing of them"
@@ -47,7 +50,7 @@ class Anatomy(Algorithm):
             return "quasi-identifiers stay as they are, so release_as: bounds says nothing of them"
         if problem.metric.needs_label:
             return "its metric is about classes, and quasi-identifiers stay as they are"
-        if any(name.startswith(UNIT) for name in problem.counts.sensitive):
+        if any(model.unit_column is not None for model in problem.models):
             return "quasi-identifiers stay as they are, so no persons are counted in a class"
         reason = unfit(problem.models, names)
         if reason is None and len(names) != 1:
@@ -85,7 +88,7 @@ class Anatomy(Algorithm):
 
 def unfit(models: Sequence[Model], sensitive: Sequence[str]) -> str | None:
     """Say why a model wants more than groups of sensitive values can give, where one does."""
-    if any(hasattr(model, "k") or not model.sensitive(sensitive) for model in models):
+    if not all(model.values_alone and model.sensitive(sensitive) for model in models):
         return (
             "quasi-identifiers stay as they are, so nobody is hidden among k: models can be about sensitive "
             "values alone. Use distinct-l-diversity instead, or another algorithm"
@@ -101,7 +104,7 @@ def _held(codes: IntArray, groups: int, bits: int) -> Entries:
 
 def _classes(problem: Problem, name: str, held: Entries) -> Classes:
     sizes = np.bincount(held.rows)
-    return Classes(Counts((), np.empty((0, len(sizes)), np.int64), sizes, {name: held}), problem.about)
+    return Classes(of_sizes(sizes, {name: held}), problem.about)
 
 
 def _recoding(problem: Problem, name: str, order: IntArray, codes: IntArray, groups: int) -> Recoding:

@@ -15,7 +15,9 @@ import numpy as np
 from shoal.algorithms.label_cuts import LabelCuts
 from shoal.core.contracts import Guarantee
 from shoal.core.cuts import by_levels
-from shoal.core.evaluate import Evaluation, Evaluator, Problem
+from shoal.core.evaluate import Evaluator
+from shoal.core.evaluation import Evaluation
+from shoal.core.problem import Problem
 from shoal.core.specialization import Cut, Tree, bottom
 from shoal.errors import Infeasible
 

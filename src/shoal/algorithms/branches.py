@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from shoal.core.contracts import When
-from shoal.core.evaluate import Evaluator, Problem, below
+from shoal.core.evaluate import Evaluator
+from shoal.core.evaluation import below
+from shoal.core.problem import Problem
 
 
 class Branches:

@@ -26,12 +26,14 @@ import numpy as np
 
 from shoal.algorithms.branches import Branches
 from shoal.algorithms.estimate import Estimate
+from shoal.algorithms.pruning import no_node
 from shoal.core.arrays import BoolArray, FloatArray, IntArray
 from shoal.core.contracts import Guarantee, NodeSearch, When
-from shoal.core.evaluate import LARGEST_HELD, Evaluation, Evaluator, Problem, below
+from shoal.core.evaluate import LARGEST_HELD, Evaluator
+from shoal.core.evaluation import Evaluation, below
 from shoal.core.lattice import Lattice, Node
+from shoal.core.problem import Problem
 from shoal.core.tags import maximal, minimal, nodes_of
-from shoal.errors import Infeasible
 
 _AHEAD = 2  # nodes evaluated at once where that pays; what is looked at does not depend on the machine
 _SLACK = 0.8  # a node estimated at this share of the best loss may still be shown to be no better
@@ -58,8 +60,7 @@ class Contour(NodeSearch):
                 _Field(problem, evaluate).search()
                 tagged = problem.lattice.size - evaluate.nodes_evaluated
         if evaluate.best is None:
-            message = "No node is acceptable."
-            raise Infeasible(message)
+            raise no_node()
         return evaluate.finish(evaluate.best, self.guarantee, tagged=tagged, compared=evaluate.nodes_accepted)
 
 

@@ -14,8 +14,10 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from shoal.core.contracts import Guarantee, Model, NodeSearch
-from shoal.core.evaluate import Evaluation, Evaluator, Problem
+from shoal.core.evaluate import Evaluator
+from shoal.core.evaluation import Evaluation
 from shoal.core.lattice import Node
+from shoal.core.problem import Problem
 from shoal.errors import Infeasible
 
 
@@ -24,8 +26,11 @@ class Datafly(NodeSearch):
     """Raise the column with the most distinct values until few enough records are left over."""
 
     stop: Literal["limit", "k"] = "limit"
+    """Stop when no more than the policy's limit, or no more than k records, would be suppressed."""
     ties: Literal["first", "random"] = "first"
+    """Of columns with equally many values raise the first of the policy, or any."""
     seed: int = 0
+    """With `ties: random`, which random choices are made; the same seed makes the same."""
 
     guarantee: ClassVar[Guarantee] = Guarantee.ACCEPTABLE
     far: ClassVar[bool] = True

@@ -6,10 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
+from shoal.algorithms.pruning import no_node
 from shoal.core.contracts import Guarantee, NodeSearch
-from shoal.core.evaluate import Evaluation, Evaluator, Problem
+from shoal.core.evaluate import Evaluator
+from shoal.core.evaluation import Evaluation
+from shoal.core.problem import Problem
 from shoal.core.warm import to_count_everywhere
-from shoal.errors import Infeasible
 
 
 @dataclass(frozen=True)
@@ -33,7 +35,6 @@ class Exhaustive(NodeSearch):
             for node in problem.lattice.nodes(evaluate.walk):
                 evaluate(node)
         if evaluate.best is None:
-            message = "No node is acceptable."
-            raise Infeasible(message)
+            raise no_node()
         compared = evaluate.nodes_accepted if accepted is None else int(accepted.sum())
         return evaluate.finish(evaluate.best, self.guarantee, compared=compared)

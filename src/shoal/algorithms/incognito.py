@@ -16,13 +16,15 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from shoal.algorithms.pruning import no_node, unfit
 from shoal.core.arrays import BoolArray, IntArray
 from shoal.core.contracts import Guarantee, NodeSearch
 from shoal.core.counts import Counts
-from shoal.core.evaluate import LARGEST_HELD, Evaluation, Evaluator, Problem
+from shoal.core.evaluate import Evaluator
+from shoal.core.evaluation import Evaluation
 from shoal.core.lattice import Index
+from shoal.core.problem import Problem
 from shoal.core.tags import minimal
-from shoal.errors import Infeasible
 
 Axes = tuple[int, ...]
 
@@ -31,25 +33,21 @@ Axes = tuple[int, ...]
 class Incognito(NodeSearch):
     """Find all acceptable nodes over ever more columns, then the one of least loss."""
 
-    variant: Literal["basic", "cube", "super-roots"] = "basic"  # where the lowest counts come from
+    variant: Literal["basic", "cube", "super-roots"] = "basic"
+    """Where the lowest counts of a set of columns come from."""
 
     guarantee: ClassVar[Guarantee] = Guarantee.LEAST_LOSS
 
     def refuses(self, problem: Problem) -> str | None:
         """Refuse problems in which a refused part would not refuse the whole."""
-        if not problem.monotone_models:
-            return "a privacy model is not monotone here"
-        if problem.lattice.size > LARGEST_HELD:
-            return f"the lattice has {problem.lattice.size:,} nodes, more than can be tagged"
-        return None
+        return unfit(problem)
 
     def search(self, problem: Problem, evaluate: Evaluator) -> Evaluation:
         """Return the best of all acceptable nodes."""
         walk = _Walk(problem, evaluate, self.variant)
         accepted = walk.accepted_everywhere()
         if not accepted.any():
-            message = "No node is acceptable."
-            raise Infeasible(message)
+            raise no_node()
         chosen = evaluate.best_of(accepted)
         tagged = problem.lattice.size - evaluate.nodes_evaluated
         assert chosen is not None

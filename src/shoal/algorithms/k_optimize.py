@@ -14,8 +14,11 @@ from typing import ClassVar
 
 from shoal.algorithms.order_cuts import OrderCuts
 from shoal.core.contracts import Guarantee
-from shoal.core.cut_search import Greedy, Tree
-from shoal.core.evaluate import Evaluation, Evaluator, Problem
+from shoal.core.cut_greedy import Greedy
+from shoal.core.cut_search import Tree
+from shoal.core.evaluate import Evaluator
+from shoal.core.evaluation import Evaluation
+from shoal.core.problem import Problem
 from shoal.errors import OutOfTime
 
 

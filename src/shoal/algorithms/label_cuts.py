@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from shoal.core.classes import label_of
 from shoal.core.contracts import Algorithm
-from shoal.core.evaluate import Problem
+from shoal.core.problem import Problem
 
 
 @dataclass(frozen=True)

@@ -15,11 +15,13 @@ import numpy as np
 
 from shoal.core.arrays import BoolArray
 from shoal.core.classes import Classes
-from shoal.core.contracts import Algorithm, Guarantee, Model
+from shoal.core.contracts import Algorithm, Guarantee
 from shoal.core.counts import Counts
 from shoal.core.cuts import arrangements
-from shoal.core.evaluate import Evaluation, Evaluator, Problem
+from shoal.core.evaluate import Evaluator
+from shoal.core.evaluation import Evaluation
 from shoal.core.partition import Axis, Parts, partition
+from shoal.core.problem import Problem
 from shoal.core.ranges import Arrangement
 from shoal.core.recoding import Recoding
 from shoal.core.regions import regions_of
@@ -32,8 +34,13 @@ class Mondrian(Algorithm):
     """Cut regions at medians until no cut is left that all models allow."""
 
     relaxed: bool = False
+    """Cut at the very median, dividing equal records by chance."""
     choose: Literal["width", "entropy", "loss"] = "width"
+    """Cut the column that is widest; whose values tell most; or the column, at the place, where a cut
+    lowers the share of values covered most.
+    """
     categorical: Literal["order", "hierarchy"] = "order"
+    """How columns without a scale are cut."""
 
     guarantee: ClassVar[Guarantee] = Guarantee.ACCEPTABLE
 
@@ -42,11 +49,11 @@ class Mondrian(Algorithm):
         lattice = problem.lattice
         if problem.metric.by_level:
             return "its metric needs a level of every group, and a range has none"
-        if any(lattice.low) or lattice.high != lattice.heights or len(lattice.axes) < len(lattice.columns):
+        if lattice.constrained:
             return "a region has no levels, so max_level, min_level, same_level and --node say nothing of it"
         if problem.counts.population is not None:
             return "a population has no regions to look up"
-        if any(type(model).holds is not Model.holds for model in problem.models):
+        if any(model.about_table for model in problem.models):
             return "a model about the whole table cannot be checked region by region"
         if self.relaxed and (
             problem.metric.needs_label or not all(model.sizes_suffice for model in problem.models)

@@ -17,12 +17,14 @@ import numpy as np
 
 from shoal.core.arrays import IntArray
 from shoal.core.combinations import Columns, Rare, Shown, blank_rare, rare
-from shoal.core.contracts import Algorithm, Guarantee, Model
+from shoal.core.contracts import Algorithm, Guarantee
 from shoal.core.counts import numbered
-from shoal.core.evaluate import Evaluation, Evaluator, Problem
+from shoal.core.evaluate import Evaluator
+from shoal.core.evaluation import Evaluation
 from shoal.core.finer import recoding_of
 from shoal.core.lattice import Node
 from shoal.core.lowering import keys_at
+from shoal.core.problem import Problem
 from shoal.errors import PolicyError, UnknownName
 
 IDENTIFYING, MORE, MOST = 1, 2, 3
@@ -43,16 +45,16 @@ _TESTED = {
 class MuArgus(Algorithm):
     """Generalize until each value has k records, then blank cells of rare combinations of 2 and 3 columns."""
 
-    # Columns that go further up, to these levels at least.
     generalize: Mapping[str, int] | None = field(
         default=None, metadata={"takes": "columns with levels, as {born: 2}, or --generalize born=2"}
     )
+    """Columns that go further up, to these levels at least."""
 
     guarantee: ClassVar[Guarantee] = Guarantee.NONE
 
     def refuses(self, problem: Problem) -> str | None:
         """Refuse what is more than a number of records, and bounds, which a blank looks like."""
-        if not all(m.sizes_suffice and type(m).holds is Model.holds for m in problem.models):
+        if not all(model.sizes_suffice and not model.about_table for model in problem.models):
             return "it counts how many records share few values, so k-anonymity is the only model it knows"
         if problem.as_bounds:
             return "a blank cannot be told from bounds that are empty: use release_as: text"

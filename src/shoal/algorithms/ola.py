@@ -15,12 +15,15 @@ from typing import ClassVar
 
 import numpy as np
 
+from shoal.algorithms.pruning import check_top, unfit
 from shoal.core.arrays import IntArray
 from shoal.core.contracts import Guarantee, NodeSearch
-from shoal.core.evaluate import LARGEST_HELD, Evaluation, Evaluator, Problem, best
+from shoal.core.evaluate import Evaluator
+from shoal.core.evaluation import Evaluation, best
 from shoal.core.lattice import Index
+from shoal.core.problem import Problem
 from shoal.core.tags import ACCEPTED, UNKNOWN, Tags
-from shoal.errors import Infeasible, InternalError
+from shoal.errors import InternalError
 
 
 @dataclass(frozen=True)
@@ -32,19 +35,13 @@ class Ola(NodeSearch):
 
     def refuses(self, problem: Problem) -> str | None:
         """Refuse problems in which tagging or choosing among minimal nodes would be wrong."""
-        if not problem.monotone_models:
-            return "a privacy model is not monotone here"
-        if problem.lattice.size > LARGEST_HELD:
-            return f"the lattice has {problem.lattice.size:,} nodes, more than can be tagged"
-        return None if problem.monotone_metric else "the metric is not monotone here"
+        return unfit(problem, by_loss=True)
 
     def search(self, problem: Problem, evaluate: Evaluator) -> Evaluation:
         """Settle every node, then compare the minimal ones on loss."""
         lattice = problem.lattice
         tags = Tags(lattice)
-        if not evaluate(lattice.top).acceptable:
-            message = "No node is acceptable."
-            raise Infeasible(message)
+        check_top(evaluate)
         tags.accept(lattice.top)
         self._settle(evaluate, tags)
         minimal = tags.minimal()

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from shoal.core.contracts import Algorithm
-from shoal.core.cut_search import Ground, ground_of
-from shoal.core.evaluate import Problem
+from shoal.core.cut_ground import Ground, ground_of
+from shoal.core.problem import Problem
 from shoal.core.warm import to_cut
 from shoal.errors import Infeasible, PolicyError
 
@@ -17,7 +17,9 @@ class OrderCuts(Algorithm):
     """A search that begins with a greedy one from some random starts."""
 
     starts: int = 20
+    """Random sets of cuts to begin with, beside none; 0 or more."""
     seed: int = 0
+    """What they are drawn with, 0 or more; a seed always gives the same result."""
 
     def __post_init__(self) -> None:
         """Refuse what cannot be."""
@@ -46,7 +48,7 @@ def _limits(problem: Problem) -> Iterator[str]:
     lattice = problem.lattice
     if problem.metric.charge is None:
         yield "it bounds costs of records by their classes: its metrics are discernibility and classification"
-    if any(lattice.low) or lattice.high != lattice.heights or len(lattice.axes) < len(lattice.columns):
+    if lattice.constrained:
         yield "a cut has no level, so max_level, min_level, same_level and --node say nothing of it"
     if problem.counts.population is not None:
         yield "a population has no cuts to look up"

@@ -14,12 +14,15 @@ from typing import ClassVar
 
 import numpy as np
 
+from shoal.algorithms.pruning import check_top, unfit
 from shoal.core.arrays import IntArray
 from shoal.core.contracts import Guarantee, NodeSearch
-from shoal.core.evaluate import LARGEST_HELD, Evaluation, Evaluator, Problem, best
+from shoal.core.evaluate import Evaluator
+from shoal.core.evaluation import Evaluation, best
 from shoal.core.lattice import Lattice, Node
+from shoal.core.problem import Problem
 from shoal.core.tags import nodes_of
-from shoal.errors import Infeasible, InternalError
+from shoal.errors import InternalError
 
 
 @dataclass(frozen=True)
@@ -31,18 +34,12 @@ class Samarati(NodeSearch):
 
     def refuses(self, problem: Problem) -> str | None:
         """Refuse problems in which a height would say nothing of those above it."""
-        if not problem.monotone_models:
-            return "a privacy model is not monotone here"
-        if problem.lattice.size > LARGEST_HELD:
-            return f"the lattice has {problem.lattice.size:,} nodes, more than can be sorted by height"
-        return None
+        return unfit(problem, "sorted by height")
 
     def search(self, problem: Problem, evaluate: Evaluator) -> Evaluation:
         """Find the least height, then compare all its acceptable nodes on loss."""
         lattice = problem.lattice
-        if not evaluate(lattice.top).acceptable:
-            message = "No node is acceptable."
-            raise Infeasible(message)
+        check_top(evaluate)
         layers = _Layers(lattice)
         least = _scanned(layers, evaluate) if _stepped(lattice) else _bisected(layers, evaluate)
         accepted = [found for node in layers.nodes(least) if (found := evaluate(node)).acceptable]

@@ -1,1 +1,1 @@
-"""Commands of their own file, and what all commands share."""
+"""Every command in a file of its own, how results are shown, and what commands share."""

@@ -8,7 +8,7 @@ from decimal import Decimal
 from heapq import nsmallest
 from typing import Any
 
-from shoal.display import console, escaped, show_pairs
+from shoal.display import console, escaped, say, show_pairs
 
 _ROWS = 15  # of a table; the JSON has all
 _KS = (1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 500, 1000)
@@ -22,13 +22,13 @@ def show_answer(answer: Any) -> None:
     told = answer.to_dict()
     _SHOWN[str(answer.question)](told)
     if not answer.complete:
-        _say("Stopped before all sets were counted: this is what was found so far.")
+        say("Stopped before all sets were counted: this is what was found so far.")
 
 
 def _anonymous(told: Mapping[str, Any]) -> None:
     measure, yes = told["measure"], told["answer"]
     asked = f"at {'most' if told.get('at_most') else 'least'} {told[measure]} for {_names(told['columns'])}"
-    _say(f"Yes: {measure} is {asked}." if yes else f"No: {measure} is not {asked}.")
+    say(f"Yes: {measure} is {asked}." if yes else f"No: {measure} is not {asked}.")
     show_pairs(
         {
             measure: f"{told['reached']:,}{_after(told)}",
@@ -48,7 +48,7 @@ def _sets(told: Mapping[str, Any]) -> None:
     found = told[kind]
     asked = f"{measure} is {_bound(told, kind)}{_after(told)}"
     if not found:
-        _say(_none(told, asked))
+        say(_none(told, asked))
     else:
         size = len(found[0]["columns"])
         which = "the largest" if kind == "maximal" else "the smallest"
@@ -63,7 +63,7 @@ def _sets(told: Mapping[str, Any]) -> None:
     columns = len(told["columns"])
     most = min(told.get("max_size", columns), columns)
     every = sum(math.comb(columns, size) for size in range(1, most + 1))
-    _say(f"{told['counts']:,} of {every:,} sets{_bounded(told)} were counted.")
+    say(f"{told['counts']:,} of {every:,} sets{_bounded(told)} were counted.")
 
 
 def _none(told: Mapping[str, Any], asked: str) -> str:
@@ -104,14 +104,14 @@ def _anonymity_of_sets(told: Mapping[str, Any]) -> None:
     _table(title, ("columns", "set", measure), rows, {1}, of=len(told["answer"]))
     pruned = told["counts"] < len(told["answer"])
     others = f"; the others contain one whose {measure} is 1" if pruned else ""
-    _say(f"{told['counts']:,} sets were counted{others}.")
+    say(f"{told['counts']:,} sets were counted{others}.")
 
 
 def _suppression(told: Mapping[str, Any]) -> None:
     measure, found = told["measure"], told["answer"]
     k, columns = told[measure], ", ".join(told["columns"])
     if found is None:
-        _say(f"{measure} is above {k} for {columns}, whatever is suppressed.")
+        say(f"{measure} is above {k} for {columns}, whatever is suppressed.")
         return
     if told.get("at_most"):
         limit = f"up to {_share(found['suppressed'], told['records'])} may be suppressed"
@@ -170,7 +170,7 @@ def _rows(told: Mapping[str, Any]) -> None:
 
 def _suggest(told: Mapping[str, Any]) -> None:
     _columns_table(told["answer"]["columns"], len(told["answer"]["columns"]))
-    console().print(told["answer"]["policy"], markup=False, highlight=False, soft_wrap=True)
+    say(told["answer"]["policy"])
 
 
 def _overview(told: Mapping[str, Any]) -> None:
@@ -196,11 +196,11 @@ def _overview(told: Mapping[str, Any]) -> None:
         title = f"The {sets} that, known from outside, break {measure} {k}"
         _table(title, ("columns", "set", measure, f"records below {k}"), rows, {1}, most=8)
     elif told["complete"]:
-        _say(f"No set of columns breaks {measure} {k}.")
+        say(f"No set of columns breaks {measure} {k}.")
     else:
-        _say(f"None found so far that breaks {measure} {k}; all columns together do.")
-    _say("Next: --question suggest for a first policy, --question 3 for the largest safe sets,")
-    _say("      --question 11 for what suppression would cost; docs: diagnose.")
+        say(f"None found so far that breaks {measure} {k}; all columns together do.")
+    say("Next: --question suggest for a first policy, --question 3 for the largest safe sets,")
+    say("      --question 11 for what suppression would cost; docs: diagnose.")
 
 
 def _columns_table(columns: Sequence[Mapping[str, Any]], most: int) -> None:
@@ -239,10 +239,10 @@ def _table(
         table.add_column(heading, justify="left" if place in left else "right", no_wrap=not wraps)
     for row in rows[:most]:
         table.add_row(*[escaped(_cell(cell)) for cell in row])
-    _say(title)
+    say(title)
     console().print(table)
     if number > most:
-        _say(f"and {number - most:,} more; --json has all.")
+        say(f"and {number - most:,} more; --json has all.")
 
 
 def _cell(value: object) -> str:
@@ -287,10 +287,6 @@ def _rounded(share: float) -> str:
     if 0 < share < 0.0005:
         return "<0.1%"
     return ">99.9%" if 0.9995 <= share < 1 else f"{share:.1%}"
-
-
-def _say(text: str) -> None:
-    console().print(text, markup=False, highlight=False, soft_wrap=True)
 
 
 _SHOWN: dict[str, Callable[[Mapping[str, Any]], None]] = {

@@ -10,9 +10,9 @@ from typing import Any
 import typer
 
 from shoal.commands.messages import progress_bar, report
-from shoal.commands.negotiations import say
-from shoal.commands.prompt import typed
-from shoal.display import console, escaped, show_outliers
+from shoal.commands.reading import typed
+from shoal.commands.releases import show_outliers
+from shoal.display import say, show_table
 from shoal.errors import ShoalError, UnknownName, UsageError
 
 _HELP = """\
@@ -29,8 +29,8 @@ _COMMANDS = ("set", "undo", "show", "accept", "help", "quit")
 
 def talk(data: Path, policy: Any, node: Any, engine: Any, memory_limit: str | None, *, as_json: bool) -> Any:
     """Let the holder of the data choose what to generalize; return the policy with it."""
-    from shoal.offer import adopted
     from shoal.outliers import Holder, generalizing
+    from shoal.profiling.offer import adopted
 
     generalizing(policy, {}, "--interactive")  # refuses another search, in a terminal or not
     if as_json or not (sys.stdin.isatty() and sys.stdout.isatty()):
@@ -117,18 +117,14 @@ class Talk:
 
     def show(self) -> None:
         """Show what is rare, by set of columns and by column."""
-        from rich.table import Table
-
         show_outliers(self.outliers)
-        table = Table(title=f"By column, of {self.holder.records:,} records", title_justify="left")
-        table.add_column("column")
-        for heading in ("level", "in rare combinations", "records"):
-            table.add_column(heading, justify="right")
+        rows = []
         for one in self.outliers.columns:
             (name,) = one.columns
             level = f"{self.outliers.levels[name]} of {self.holder.heights[name]}"
-            table.add_row(escaped(name), level, f"{one.combinations:,}", f"{one.records:,}")
-        console().print(table)
+            rows.append((name, level, f"{one.combinations:,}", f"{one.records:,}"))
+        title = f"By column, of {self.holder.records:,} records"
+        show_table(title, ("column", "level", "in rare combinations", "records"), rows)
 
 
 def _level(text: str) -> int:

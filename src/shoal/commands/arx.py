@@ -9,23 +9,28 @@ import typer
 
 from shoal.commands.messages import reporting
 from shoal.commands.options import AsJson, Force
-from shoal.display import console, print_json
+from shoal.display import print_json, say
 
 
 def import_arx(
-    project: Annotated[Path, typer.Argument(help="The project that ARX saved, a .deid file.")],
+    project: Annotated[Path, typer.Argument(help="The project that ARX saved, a `.deid` file.")],
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="The folder for the policy and its hierarchies.")
+        Path,
+        typer.Option(
+            "--output",
+            "-o",
+            help="The folder for `policy.yaml` and `hierarchies/`; it is made, closed to others.",
+        ),
     ],
     data: Annotated[
-        bool, typer.Option("--data", help="Also take the project's data out, to data.csv in the folder.")
+        bool, typer.Option("--data", help="Also take the project's data out, to `data.csv` in the folder.")
     ] = False,
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Read an ARX project into a policy and hierarchy files, and list what has no counterpart."""
     from shoal.arx import import_arx as run
-    from shoal.arx_folder import write_import
+    from shoal.importing.folder import write_import
 
     with reporting(as_json, reveal=False):
         found = run(project)
@@ -33,10 +38,9 @@ def import_arx(
     if as_json:
         print_json({**found.to_dict(), "output": str(output), "files": [str(path) for path in written]})
         return
-    screen = console()
     for path in written:
-        screen.print(str(path), markup=False, highlight=False, soft_wrap=True)
+        say(str(path))
     if found.unsupported:
-        screen.print("\nWhat has no counterpart (also on top of policy.yaml):")
+        say("\nWhat has no counterpart (also on top of policy.yaml):")
     for one in found.unsupported:
-        screen.print(f"- {one}", markup=False, highlight=False, soft_wrap=True)
+        say(f"- {one}")

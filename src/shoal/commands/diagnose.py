@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import time
-from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,19 +11,10 @@ import typer
 
 from shoal.commands.answers import show_answer
 from shoal.commands.messages import progress_bar, reporting
-from shoal.commands.options import (
-    AsJson,
-    Data,
-    EngineName,
-    Force,
-    Limit,
-    MemoryLimit,
-    Reveal,
-    SparkMaster,
-    read_engine,
-    read_limit,
-)
-from shoal.display import console, print_json, show_pairs
+from shoal.commands.options import AsJson, Data, EngineName, Force, MemoryLimit, Plots, Reveal, SparkMaster
+from shoal.commands.plots import prepare_plots, where_drawn
+from shoal.commands.reading import read_engine, read_limit, read_names
+from shoal.display import print_json, say, show_pairs
 from shoal.errors import UsageError
 
 _GLANCE = 10.0  # seconds that the overview may look for unsafe sets
@@ -35,25 +24,51 @@ _PLOTTED = ("suppression_limit", "max_size", "seconds")
 def diagnose(
     data: Data,
     question: Annotated[
-        str, typer.Option(help="1 to 12, unsafe, rows, suggest; without it, an overview.")
+        str, typer.Option(help="`1` to `12`, `unsafe`, `rows` or `suggest`; without it, an overview.")
     ] = "overview",
     columns: Annotated[
-        list[str] | None, typer.Option(help="The columns, as age,sex; all without it. May be repeated.")
+        list[str] | None,
+        typer.Option(
+            help="The columns, as `age,sex`; may be repeated; a name with a comma in quotes.",
+            show_default="all but the sensitive one",
+        ),
     ] = None,
-    k: Annotated[int | None, typer.Option("--k", help="The k asked about; l with --sensitive.")] = None,
-    at_most: Annotated[bool, typer.Option("--at-most", help="Ask for k at most this, not at least.")] = False,
-    suppression_limit: Limit = None,
+    k: Annotated[
+        int | None,
+        typer.Option(
+            "--k", help="The k asked about (l with `--sensitive`).", show_default="5 for the overview"
+        ),
+    ] = None,
+    at_most: Annotated[
+        bool, typer.Option("--at-most", help="Ask for a k of at most this instead of at least.")
+    ] = False,
+    suppression_limit: Annotated[
+        str | None,
+        typer.Option(
+            "--suppression-limit",
+            help="Records that may be suppressed: `5%`, `0.05`, or a number of records.",
+        ),
+    ] = None,
     sensitive: Annotated[
-        str | None, typer.Option(help="Ask about distinct values of this column (l) instead of k.")
+        str | None,
+        typer.Option(help="Ask about the distinct values of this column in a class (l) instead of k."),
     ] = None,
     max_size: Annotated[int | None, typer.Option(help="Look at sets of at most so many columns.")] = None,
     most: Annotated[int | None, typer.Option(help="The largest k of questions 11 and 12.")] = None,
     rows: Annotated[
-        Path | None, typer.Option(help="A file for the numbers of the records that would have to go.")
+        Path | None,
+        typer.Option(
+            help="A file for the numbers of the records that would have to go; closed to others, never "
+            "printed."
+        ),
     ] = None,
-    plots: Annotated[Path | None, typer.Option(help="A folder for plots, PNG and SVG.")] = None,
+    plots: Plots = None,
     seconds: Annotated[
-        float | None, typer.Option(help="Stop counting sets after so many seconds, with what was found.")
+        float | None,
+        typer.Option(
+            help="Stop counting sets after so many seconds, with what was found.",
+            show_default="10 for the overview",
+        ),
     ] = None,
     engine: EngineName = "auto",
     spark_master: SparkMaster = None,
@@ -64,10 +79,8 @@ def diagnose(
 ) -> None:
     """Diagnose a table as it is: which columns, alone or together, single people out."""
     from shoal.diagnose import diagnose as count
-    from shoal.diagnosis_plots import diagnosis_plots
-    from shoal.plots import prepare, save
-    from shoal.publish import check_file
-    from shoal.questions import check_wishes
+    from shoal.diagnosing.questions import check_wishes
+    from shoal.outputs import check_file
 
     question = "rows" if rows and question == "overview" else question
     limit = read_limit(suppression_limit)
@@ -80,8 +93,7 @@ def diagnose(
         asked = check_wishes(question, wishes, ignored=_PLOTTED if plots else ())
         if rows:
             check_file(rows, force=force, table=data)
-        if plots:
-            prepare(plots)
+        prepare_plots(plots)
         found = count(
             data,
             partial(read_names, columns) if columns else None,
@@ -90,19 +102,12 @@ def diagnose(
             memory_limit=memory_limit,
             progress=progress,
         )
-        if question == "overview":
-            asked.setdefault("seconds", _GLANCE)
-        start = time.monotonic()
-        answer = found.ask(question, **asked)
-        in_time = time.monotonic() - start < asked.get("seconds", float("inf"))
+        answer, stopped = _answer(found, question, asked)
         if rows:
             found.write_rows(rows, asked["k"], force=force)
             where["rows"] = str(rows)
         if plots:
-            drawn, missing = diagnosis_plots(found, limit or 0, max_size, seconds)
-            where["plots"] = f"{plots} ({len(save(drawn, plots))} files)"
-            if missing:
-                console(stderr=True).print(f"Plots: {missing}.", markup=False, highlight=False)
+            where["plots"] = where_drawn(plots, _draw(found, plots, limit or 0, max_size, seconds))
     if as_json:
         told = answer.to_dict()
         if seconds is None:
@@ -112,33 +117,32 @@ def diagnose(
         show_answer(answer)
         if where:
             show_pairs(where)
-    if not answer.complete and in_time:  # Ctrl-C
+    if stopped:
         raise typer.Exit(130)
 
 
-def read_names(texts: Sequence[str], available: Sequence[str]) -> list[str]:
-    """Read names of columns: each text is one, or a list such as 'age,sex', where one with a comma is quoted.
+def _answer(found: Any, question: str, asked: dict[str, Any]) -> tuple[Any, bool]:
+    """Answer a question, and tell whether Ctrl-C cut it short."""
+    if question == "overview":
+        asked.setdefault("seconds", _GLANCE)
+    start = time.monotonic()
+    answer = found.ask(question, **asked)
+    in_time = time.monotonic() - start < asked.get("seconds", float("inf"))
+    return answer, in_time and not answer.complete
 
-    >>> read_names(["age, sex", "a,b", '"a,b"'], ["age", "sex", "a,b"])
-    ['age', 'sex', 'a,b', 'a,b']
-    """
-    found: list[str] = []
-    for text in texts:
-        if text in available:
-            found.append(text)
-            continue
-        try:
-            rows = list(csv.reader([text], skipinitialspace=True, strict=True))
-        except csv.Error as error:
-            message = (
-                f"--columns {text!r} cannot be read: {error}. "
-                "Write names as age,sex; quote one that holds a comma."
-            )
-            raise UsageError(message) from None
-        # A quoted name may begin or end with spaces.
-        names = [name if name in available else name.strip() for row in rows for name in row]
-        found += [name for name in names if name]
-    return found
+
+def _draw(
+    found: Any, folder: Path, limit: int | str, max_size: int | None, seconds: float | None
+) -> list[Path]:
+    """Draw what a diagnosis finds, and say what could not be drawn."""
+    from shoal.diagnosing.plots import diagnosis_plots
+    from shoal.plots import save
+
+    drawn, missing = diagnosis_plots(found, limit, max_size, seconds)
+    files = save(drawn, folder)
+    if missing:
+        say(f"Plots: {missing}.", stderr=True)
+    return files
 
 
 def _check_rows(question: str, rows: Path | None) -> None:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import csv
 import math
 from typing import Annotated, Any
 
 import typer
 
 from shoal.commands.messages import progress_bar, reporting
-from shoal.commands.options import AsJson, Data, EngineName, MemoryLimit, Reveal, SparkMaster, read_engine
-from shoal.display import console, escaped, print_json, show_pairs
+from shoal.commands.options import AsJson, Data, EngineName, MemoryLimit, Reveal, SparkMaster
+from shoal.commands.reading import read_engine, read_names
+from shoal.display import print_json, say, show_pairs, show_table
 
 # What each measure is called, and how it compares.
 _ROWS = {
@@ -29,9 +29,19 @@ _ROWS = {
 
 def measure(
     data: Data,
-    columns: Annotated[str, typer.Option(help="Columns whose combinations are the classes, as age,sex,zip.")],
+    columns: Annotated[
+        str,
+        typer.Option(
+            help="The columns whose combinations are the classes, as `age,sex,zip`; a name with a comma in "
+            "quotes."
+        ),
+    ],
     sensitive: Annotated[
-        list[str] | None, typer.Option(help="Sensitive columns, as illness,ward; may be repeated.")
+        list[str] | None,
+        typer.Option(
+            help="Sensitive columns, as `illness,ward`; may be repeated; without it only the sizes of "
+            "classes are measured."
+        ),
     ] = None,
     engine: EngineName = "auto",
     spark_master: SparkMaster = None,
@@ -44,26 +54,18 @@ def measure(
 
     with reporting(as_json, reveal), progress_bar() as progress:
         progress("measure", 0, None)
-        secrets = [name for text in sensitive or () for name in _names(text)]
         found = run(
             data,
-            _names(columns),
-            secrets,
+            read_names([columns]),
+            read_names(sensitive or (), option="--sensitive"),
             engine=read_engine(engine, spark_master, memory_limit),
             memory_limit=memory_limit,
         )
     print_json(found.to_dict()) if as_json else show_measurement(found)
 
 
-def _names(text: str) -> list[str]:
-    """Read names between commas; one that has a comma itself stands in quotes."""
-    return next(csv.reader([text], skipinitialspace=True), [])
-
-
 def show_measurement(found: Any) -> None:
     """Show the classes, and a table of what each sensitive column satisfies."""
-    from rich.table import Table
-
     unique = found.unique_records
     show_pairs(
         {
@@ -75,21 +77,17 @@ def show_measurement(found: Any) -> None:
     )
     if not found.sensitive:
         return
-    table = Table(title="What every class satisfies", title_justify="left")
-    table.add_column("model")
-    table.add_column("")
-    for one in found.sensitive:
-        table.add_column(escaped(one.column), justify="right")
+    rows = []
     for name, (model, sign) in _ROWS.items():
         cells = [_cell(getattr(one, name), least=name == "entropy_l") for one in found.sensitive]
         if name == "recursive_c":  # for the l of each column
             cells = [f"{cell} (l={one.distinct_l})" for cell, one in zip(cells, found.sensitive, strict=True)]
-        table.add_row(model, sign, *cells)
-    screen = console()
-    screen.print(table)
+        rows.append((model, sign, *cells))
+    headings = ("model", "", *[one.column for one in found.sensitive])
+    show_table("What every class satisfies", headings, rows, left=2)
     for one in found.sensitive:
         for note in one.notes:
-            screen.print(f"{one.column}: {note}", markup=False, highlight=False, soft_wrap=True)
+            say(f"{one.column}: {note}")
 
 
 def _cell(value: float | None, *, least: bool) -> str:

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from shoal.display import console, escaped, show_pairs
+from shoal.display import console, escaped, say, show_pairs
 
 
 def show_negotiation(found: Any, profile: Any, data: str, policy: str, *, talking: bool = False) -> None:
@@ -139,8 +139,3 @@ def _levels(levels: Mapping[str, int]) -> str:
 
 def _share(number: int, records: int) -> str:
     return f"{number:,} of {records:,} records ({number / records:.1%})"
-
-
-def say(text: str) -> None:
-    """Print a line as it is."""
-    console().print(text, markup=False, highlight=False, soft_wrap=True)

@@ -20,11 +20,11 @@ from shoal.commands.options import (
     PolicyFile,
     Reveal,
     SparkMaster,
-    read_engine,
-    read_policy,
 )
+from shoal.commands.plots import prepare_plots, where_drawn
+from shoal.commands.reading import read_engine, read_policy
 from shoal.commands.studies import show_study
-from shoal.display import console, print_json, show_pairs
+from shoal.display import print_json, say, show_pairs
 from shoal.errors import UsageError, interruptible
 
 
@@ -33,19 +33,33 @@ def profile(
     policy: PolicyFile,
     output: Annotated[Path, typer.Option("--output", "-o", help="Where the profile goes.")],
     share: Annotated[
-        str | None, typer.Option(help="Tabulate the best part of the lattice only, as 10%.")
+        str | None, typer.Option(help="Tabulate the best part of the lattice only, as `10%` or `0.1`.")
     ] = None,
     seconds: Annotated[
         float | None, typer.Option(help="Tabulate the best nodes first, for so many seconds.")
     ] = None,
     score: Annotated[
-        str, typer.Option(help="What the best nodes are: weighted-log, sizes, importances or products.")
+        str,
+        typer.Option(help="What the best nodes are: `weighted-log`, `sizes`, `importances` or `products`."),
     ] = "weighted-log",
-    extend: Annotated[bool, typer.Option("--extend", help="Go on from the profile at --output.")] = False,
-    study: Annotated[
-        bool, typer.Option("--study", help="Show suppression by height, k and columns, and grouping power.")
+    extend: Annotated[
+        bool,
+        typer.Option("--extend", help="Go on from the profile at `--output`, which is replaced whole."),
     ] = False,
-    plots: Annotated[Path | None, typer.Option(help="A folder for the study's plots, PNG and SVG.")] = None,
+    study: Annotated[
+        bool,
+        typer.Option(
+            "--study",
+            help="Show suppression by height, k and columns, grouping power, and what partial profiles would "
+            "answer.",
+        ),
+    ] = False,
+    plots: Annotated[
+        Path | None,
+        typer.Option(
+            help="A folder for the study's plots, PNG and SVG; those of the same names are replaced."
+        ),
+    ] = None,
     model: Models = None,
     suppression_limit: Limit = None,
     engine: EngineName = "auto",
@@ -56,12 +70,11 @@ def profile(
     reveal: Reveal = False,
 ) -> None:
     """Tabulate what every k and l suppresses at every node, to negotiate from."""
-    from shoal.plots import prepare, save
+    from shoal.plots import save
     from shoal.profile import Profile
     from shoal.profile import profile as run
-    from shoal.profile_file import check_target
+    from shoal.profiling.study_plots import study_plots
     from shoal.study import study as study_of
-    from shoal.study_plots import study_plots
 
     clock = _Clock()
     with reporting(as_json, reveal):
@@ -69,12 +82,8 @@ def profile(
             message = f"There is no profile {str(output)!r} to extend. Leave out --extend to make one."
             raise UsageError(message)
         wanted = read_policy(policy, model, suppression_limit, None, None)
-        files = {path: f"the hierarchy of {name!r}" for name, path in wanted.files.items()}
-        if wanted.population:
-            files[wanted.population] = "the population"
-        check_target(output, force=force or extend, inputs={data: "the input", policy: "the policy", **files})
-        if plots:
-            prepare(plots)
+        _check_output(output, data, policy, wanted, force=force or extend)
+        prepare_plots(plots)
         begun = Profile.load(output) if extend else None
         try:
             with interruptible(), progress_bar() as bar:
@@ -90,12 +99,41 @@ def profile(
                     progress=clock.around(bar),
                 )
         except KeyboardInterrupt:
-            _say(f"Stopped before a node was tabulated. {_untouched(output, extend)}")
+            held = f"{str(output)!r} is as it was." if extend else "Nothing was written."
+            say(f"Stopped before a node was tabulated. {held}", stderr=True)
             raise typer.Exit(130) from None
         found.save(output, force=force or extend)
         told = None if found.stopped or not (study or plots) else study_of(found, score=score)
         drawn = save(study_plots(told), plots) if told and plots else []
-    result = {
+    result = _result(found, output, clock.seconds)
+    if as_json:
+        print_json(
+            result | {"plots": [str(path) for path in drawn], "study": told.to_dict() if told else None}
+        )
+    else:
+        _show(result, where_drawn(plots, drawn) if drawn else None)
+        if told and study:
+            show_study(told)
+    if found.stopped:
+        done = f"{len(found.numbers):,} of {clock.total or found.lattice.size:,} nodes"
+        kept = f"{done} are tabulated in {str(output)!r}. The same command with --extend goes on."
+        say(f"Stopped: {kept}", stderr=True)
+        raise typer.Exit(130)
+
+
+def _check_output(output: Path, data: Path, policy: Path, wanted: Any, *, force: bool) -> None:
+    """Refuse to write over what the profile is made from, or, unless that is wanted, over another."""
+    from shoal.profiling.file import check_target
+
+    files = {path: f"the hierarchy of {name!r}" for name, path in wanted.files.items()}
+    if wanted.population:
+        files[wanted.population] = "the population"
+    check_target(output, force=force, inputs={data: "the input", policy: "the policy", **files})
+
+
+def _result(found: Any, output: Path, seconds: dict[str, float]) -> dict[str, Any]:
+    """Return what was tabulated, and where it is."""
+    return {
         "records": found.records,
         "combinations": found.combinations,
         "columns": dict(zip(found.lattice.columns, found.lattice.heights, strict=True)),
@@ -104,26 +142,10 @@ def profile(
         "nodes": len(found.numbers),
         "complete": found.complete,
         "stopped": found.stopped,
-        "seconds": clock.seconds,
+        "seconds": seconds,
         "bytes": output.stat().st_size,
         "output": str(output),
-        "plots": [str(path) for path in drawn],
-        "study": told.to_dict() if told else None,
     }
-    if as_json:
-        print_json(result)
-    else:
-        _show(result, f"{plots} ({len(drawn)} files)" if drawn else None)
-        if told and study:
-            show_study(told)
-    if found.stopped:
-        done = f"{len(found.numbers):,} of {clock.total or found.lattice.size:,} nodes"
-        _say(f"Stopped: {done} are tabulated in {str(output)!r}. The same command with --extend goes on.")
-        raise typer.Exit(130)
-
-
-def _untouched(output: Path, extend: bool) -> str:
-    return f"{str(output)!r} is as it was." if extend else "Nothing was written."
 
 
 def _show(result: dict[str, Any], plots: str | None) -> None:
@@ -181,7 +203,3 @@ class _Clock:
             self._look()
             self._phase = ""
         return dict(self._spent)
-
-
-def _say(text: str) -> None:
-    console(stderr=True).print(text, markup=False, highlight=False)

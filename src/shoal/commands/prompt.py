@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from shoal.commands.messages import report
-from shoal.commands.negotiations import changes, offers, raised_levels, say, show_negotiation
-from shoal.commands.options import read_limit
+from shoal.commands.negotiations import changes, offers, raised_levels, show_negotiation
+from shoal.commands.reading import read_limit, typed
+from shoal.display import say
 from shoal.errors import OutputError, ShoalError, UnknownName, UsageError
 
 _HELP = """\
@@ -27,13 +26,6 @@ json FILE            write the answer
 help, quit"""
 
 Wishes = Mapping[str, Any]
-
-
-def typed() -> str:
-    """Read a line from the terminal, with its history where the system has one."""
-    with suppress(ImportError):
-        import readline  # noqa: F401 - being imported is all it takes
-    return input("shoal> ")
 
 
 class Prompt:
@@ -195,7 +187,7 @@ class Prompt:
 
     def _loss_unknown(self, offer: Any) -> dict[str, Any]:
         """Return what a suggestion must change where the loss preferred needs a limit of 0."""
-        from shoal.profile import metric_of
+        from shoal.profiling.separable import metric_of
 
         metric = self.answer.request.metric
         known = not metric or metric_of(metric).separable.given(offer.limit > 0)
@@ -216,19 +208,17 @@ class Prompt:
         if not text:
             message = "json takes the file to write, as: json answer.json."
             raise UsageError(message)
+        from shoal.outputs import cannot, write_private
+
         path = Path(text).expanduser()
         told = json.dumps(self._answered().to_dict(), ensure_ascii=False, indent=2) + "\n"
         try:
-            with open(
-                os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8"
-            ) as file:
-                file.write(told)
+            write_private(path, told)
         except FileExistsError:
             message = f"{str(path)!r} exists. Name another file."
             raise OutputError(message) from None
         except OSError as error:
-            message = f"Cannot write {str(path)!r}: {error.strerror}."
-            raise OutputError(message) from None
+            raise cannot(path, error) from None
         say(f"Wrote {path}.")
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from shoal.commands.negotiations import say
-from shoal.display import console, escaped
+from shoal.display import console, escaped, say
 
 
 def show_study(study: Any) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
@@ -19,16 +18,24 @@ _NEEDS = ("fastapi", "uvicorn", "nicegui")
 def studio(
     data: Annotated[Path | None, typer.Argument(help="The table to begin with.")] = None,
     policy: Annotated[
-        Path | None, typer.Option("--policy", "-p", help="The policy to begin with, a YAML file.")
+        Path | None,
+        typer.Option("--policy", "-p", help="The policy to begin with, a YAML file; it needs `DATA`."),
     ] = None,
     port: Annotated[
-        int | None, typer.Option(min=1, max=65535, help="The port to listen on. [default: a free one]")
+        int | None,
+        typer.Option(min=1, max=65535, help="The port to listen on.", show_default="a free one"),
     ] = None,
     host: Annotated[
         str,
-        typer.Option(help="The address to listen on; others than this machine's need SHOAL_STUDIO_PASSWORD."),
+        typer.Option(
+            help="The address to listen on; others than this machine's need a password in the variable "
+            "`SHOAL_STUDIO_PASSWORD`."
+        ),
     ] = "127.0.0.1",
-    folder: Annotated[Path | None, typer.Option(help="A folder below which tables may be chosen.")] = None,
+    folder: Annotated[
+        Path | None,
+        typer.Option(help="A folder below which tables may be chosen; without it they are uploaded."),
+    ] = None,
     browser: Annotated[bool, typer.Option(help="Open the address in a browser.")] = True,
 ) -> None:
     """Open the studio: the whole way from a table to its release, in a browser, on this machine."""
@@ -40,10 +47,9 @@ def studio(
         if policy is not None and data is None:
             message = "A policy is about a table. Name the table too: shoal studio DATA --policy P."
             raise UsageError(message)
+        from shoal.web.pages import mount
         from shoal.web.serve import serve
 
-        pages = "shoal.web.pages"
-        mount = getattr(import_module(pages), "mount", None) if find_spec(pages) else None
         serve(
             data,
             policy,

@@ -16,10 +16,11 @@ import numpy as np
 
 from shoal.core.arrays import BoolArray, FloatArray, IntArray
 from shoal.core.classes import Classes
-from shoal.core.counts import Counts, Entries, gathered, numbered, packed, selected
-from shoal.core.evaluate import Problem
+from shoal.core.counts import Counts, Entries, numbered, packed
+from shoal.core.held import gathered, of_sizes, selected
 from shoal.core.lattice import Node
 from shoal.core.lowering import keys_at
+from shoal.core.problem import Problem
 
 _FEW = 12  # refused classes of which all sets are judged
 _CELLS = 4_000_000  # sets of classes times sensitive values that are held for that
@@ -123,7 +124,7 @@ def _together(part: Counts, members: BoolArray) -> Counts:
         rows, columns = np.nonzero(sums)
         sensitive[name] = Entries((rows << entries.bits) | values[columns], sums[rows, columns], entries.bits)
     sizes = (bits @ part.sizes).astype(np.int64)
-    return Counts((), np.empty((0, len(sizes)), np.int64), sizes, sensitive)
+    return of_sizes(sizes, sensitive)
 
 
 def _partition(cost: FloatArray, lost: IntArray, number: int, check: Callable[[], None]) -> list[int]:

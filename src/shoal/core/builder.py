@@ -26,8 +26,10 @@ Labels = tuple[str, ...]
 class Builder(ABC):
     """A rule that gives each value its labels."""
 
-    top: bool = True  # end in one group of all values
-    unknown: tuple[str, ...] = ()  # codes such as 99 or U that join the others only at the top
+    top: bool = True
+    """Add a last level with the one group `*`."""
+    unknown: tuple[str, ...] = ()
+    """Codes such as `99` or `U` that join the others only at the top."""
 
     keyword: ClassVar[str]
 

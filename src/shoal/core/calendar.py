@@ -42,8 +42,11 @@ class Dates(Builder):
     """Dates by calendar units, from finer to coarser."""
 
     dates: tuple[str, ...] = ()
-    format: str | None = None  # as strptime reads it, such as %d.%m.%Y; None: ISO dates, with or without time
-    bottom_coding: Decimal | None = None  # a year: everything before is one group
+    """The unit at each level from 1 up, as `[month, year]`."""
+    format: str | None = None
+    """How dates are written, as `%d.%m.%Y`; without it as `2025-01-31`, with or without a time."""
+    bottom_coding: Decimal | None = None
+    """A year: every date before it is one group."""
 
     keyword: ClassVar[str] = "dates"
 
@@ -122,6 +125,7 @@ class Times(Builder):
     """Times of the day (14:05, or minutes since midnight) by hours and parts of the day."""
 
     times: tuple[str, ...] = ()
+    """The unit at each level from 1 up, as `[hour, part_of_day]`."""
 
     keyword: ClassVar[str] = "times"
 

@@ -53,7 +53,7 @@ class Cells:
 
     def count(self, counts: Counts, at: Node, node: Node, least_size: int) -> tuple[IntArray, int]:
         """Return the class sizes at a node, read from counts below it, and the records in small classes."""
-        from shoal.core.kernels import class_sizes
+        from shoal.core.cell_kernels import class_sizes
 
         space = self._space()
         levels = np.array(at), np.array(node)

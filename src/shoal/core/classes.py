@@ -11,6 +11,7 @@ import numpy as np
 
 from shoal.core.arrays import BoolArray, FloatArray, IntArray
 from shoal.core.counts import Counts, Entries
+from shoal.core.held import HeldCounts
 from shoal.core.hierarchy import Hierarchy
 from shoal.errors import InternalError, UnknownName
 
@@ -150,7 +151,7 @@ class Classes:
         return self._population.records
 
     @property
-    def _population(self) -> Counts:
+    def _population(self) -> HeldCounts:
         if self.counts.population is None:
             message = "A model about a population was asked without one."
             raise InternalError(message)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -24,7 +24,9 @@ from shoal.core.recoding import Recoding
 from shoal.errors import UsageError
 
 if TYPE_CHECKING:
-    from shoal.core.evaluate import Evaluation, Evaluator, Problem
+    from shoal.core.evaluate import Evaluator
+    from shoal.core.evaluation import Evaluation
+    from shoal.core.problem import Problem
 
 
 class When(StrEnum):
@@ -81,6 +83,11 @@ class Model(ABC):
         """Tell whether what remains may be released; for models about the whole table."""
         return True
 
+    @property
+    def about_table(self) -> bool:
+        """Whether the model is about the whole table, so that it says whether it `holds`."""
+        return type(self).holds is not Model.holds
+
     def unavoidable(self, classes: Classes) -> FloatArray:
         """Return how many records of each class are refused here and at every node below, at least.
 
@@ -99,6 +106,8 @@ class Model(ABC):
     def sensitive(self, available: Sequence[str]) -> tuple[str, ...]:
         """Name the sensitive columns, of those available, whose distributions the model needs."""
         return ()
+
+    values_alone = False  # all that is asked of a class is about its sensitive values, not its records
 
     @property
     def population_table(self) -> str | None:
@@ -201,8 +210,10 @@ class Algorithm(ABC):
 class NodeSearch(Algorithm):
     """A search for a node; what it suppresses may be served better afterwards."""
 
-    refine: bool = field(default=False, kw_only=True)  # recode it anew and lower levels class by class
-    cells: bool = field(default=False, kw_only=True)  # blank few cells that hide it instead
+    refine: bool = field(default=False, kw_only=True)
+    """Go on from the node: recode what it suppresses anew, and lower levels class by class."""
+    cells: bool = field(default=False, kw_only=True)
+    """Blank few cells of what would be suppressed instead."""
 
 
 @dataclass(frozen=True)
@@ -245,6 +256,12 @@ class Engine(ABC):
 
         Where they do not fit in memory, what is returned asks the engine: see `FarCounts`.
         """
+
+    def count_each(self, table: Any, columns: Sequence[str]) -> Iterator[tuple[Counts, Domain]]:
+        """Count the values of every column by itself; an engine may read the table once for many."""
+        for name in columns:
+            counts, domains = self.count(table, [name])
+            yield counts, domains[name]
 
     @abstractmethod
     def recode(

@@ -1,23 +1,28 @@
 """Counts: the distinct combinations of quasi-identifier values, packed into integers, with their counts.
 
 A combination is one or more 63-bit words; every column has a bit field in one of them. Rolling a column
-up rewrites its field and adds up what became equal, so counts come from counts and never from rows.
+up rewrites its field and adds up what became equal, so counts come from counts and never from rows. Here
+is what counts can be asked, wherever they are: in memory (`held`) or in an engine (`far`).
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from shoal.core.arrays import BoolArray, IntArray
 
+if TYPE_CHECKING:
+    from shoal.core.held import HeldCounts
+
 WORD_BITS = 63  # the sign bit stays free
-_NOBODY = np.empty(0, np.int64)
-_NO_FIELDS = np.empty((0, 4), np.int64)
+NOBODY = np.empty(0, np.int64)  # asks where its row went
+NO_FIELDS = np.empty((0, 4), np.int64)  # are rewritten
 
 
 @dataclass(frozen=True)
@@ -67,17 +72,17 @@ def layout(widths: Sequence[int]) -> tuple[Field, ...]:
     return tuple(fields)
 
 
-def _moves(old: Sequence[Field], new: Sequence[Field]) -> IntArray:
+def moves(old: Sequence[Field], new: Sequence[Field]) -> IntArray:
     """Tell how fields move: word, shift, mask, new word, new shift; those that move alike go together."""
-    moves: list[list[int]] = []
+    found: list[list[int]] = []
     for a, b in zip(old, new, strict=True):
-        last = moves[-1] if moves else [-1] * 5
+        last = found[-1] if found else [-1] * 5
         by = a.shift - last[1]
         if (a.word, b.word, b.shift) == (last[0], last[3], last[4] + by) and by > 0:
             last[2] |= a.mask << by
         else:
-            moves.append([a.word, a.shift, a.mask, b.word, b.shift])
-    return np.array(moves)
+            found.append([a.word, a.shift, a.mask, b.word, b.shift])
+    return np.array(found)
 
 
 @dataclass(frozen=True)
@@ -103,195 +108,126 @@ class Entries:
         from shoal.core.kernels import roll_up_word
 
         row = np.array([(0, self.bits, (1 << (WORD_BITS - self.bits)) - 1, 0)])
-        keys, counts = roll_up_word(self.keys, self.counts, row, inverse, _NOBODY)
+        keys, counts = roll_up_word(self.keys, self.counts, row, inverse, NOBODY)
         return Entries(keys, counts, self.bits)
 
 
 @dataclass(frozen=True)
-class Counts:
+class Variety:
+    """How many records are in classes of each measure, such as their size or the distinct values in them.
+
+    >>> found = Variety.of(np.array([2, 1, 2]), np.array([5, 3, 4]))
+    >>> found.values.tolist(), found.records.tolist(), found.classes
+    ([1, 2], [3, 9], 3)
+    """
+
+    values: IntArray  # the measures that occur, ascending
+    records: IntArray  # those in classes of that measure
+    classes: int  # all
+
+    @classmethod
+    def of(cls, measures: IntArray, sizes: IntArray) -> Variety:
+        """Add up the records of the classes of each measure."""
+        if measures.max(initial=0) <= 4 * len(measures):
+            sums = np.bincount(measures, sizes)
+            values = np.flatnonzero(sums)
+            sums = sums[values]
+        else:
+            values, place = np.unique(measures, return_inverse=True)
+            sums = np.bincount(place, sizes)
+        return cls(values, sums.astype(np.int64), len(measures))
+
+
+class Counts(ABC):
     """Distinct combinations with their counts, and the sensitive values that occur in each."""
 
+    held: ClassVar[bool]  # in memory
+
     fields: tuple[Field, ...]  # one per quasi-identifier
-    keys: IntArray  # (words, combinations)
+    keys: IntArray  # (words, combinations): to be asked for only where counts are held
     sizes: IntArray  # (combinations,)
-    sensitive: Mapping[str, Entries]
-    population: Counts | None = None  # what the records were drawn from, coded alike
+    sensitive: Mapping[str, Entries]  # where counts are not held: of the whole table alone
+    population: HeldCounts | None  # what the records were drawn from, coded alike
 
-    held: ClassVar[bool] = True  # in memory; far counts are in an engine
-
+    @abstractmethod
     def __len__(self) -> int:
         """Return the number of combinations."""
-        return len(self.sizes)
 
     @property
+    @abstractmethod
     def words(self) -> int:
         """The words of a key."""
-        return len(self.keys)
 
-    def near(self) -> Counts:
-        """Return these counts in memory, where they are."""
-        return self
-
-    @cached_property
+    @property
+    @abstractmethod
     def records(self) -> int:
         """The number of records behind the counts."""
-        return int(self.sizes.sum())
 
-    @cached_property
+    @property
+    @abstractmethod
     def numbers(self) -> int:
         """How many numbers the counts hold in memory."""
-        own = self.keys.size + self.sizes.size + sum(2 * e.keys.size for e in self.sensitive.values())
-        return own + (self.population.numbers if self.population else 0)
 
-    def sample(self, most: int) -> Counts:
-        """Return at most so many combinations, evenly spread, without sensitive values."""
-        step = -(-len(self) // most) or 1
-        return Counts(self.fields, np.ascontiguousarray(self.keys[:, ::step]), self.sizes[::step].copy(), {})
+    @property
+    @abstractmethod
+    def rows_read(self) -> int:
+        """How many rows are read where these counts are rolled up."""
 
-    def only(self, rows: BoolArray) -> Counts:
-        """Return some combinations, without sensitive values."""
-        return Counts(self.fields, self.keys[:, rows], self.sizes[rows], {})
+    @abstractmethod
+    def near(self) -> HeldCounts:
+        """Return these counts in memory, or refuse."""
+
+    @abstractmethod
+    def fits(self, combinations: int, memory: int) -> bool:
+        """Tell whether so many combinations made of these, with their sensitive values, fit in memory."""
+
+    @abstractmethod
+    def sample(self, most: int) -> HeldCounts:
+        """Return about so many combinations, evenly spread, without sensitive values."""
+
+    @abstractmethod
+    def naming(self, names: Mapping[str, str]) -> Counts:
+        """Return the same counts with new names, which may be several, of sensitive columns."""
+
+    @abstractmethod
+    def roll_up(self, groups: Mapping[int, IntArray]) -> Counts:
+        """Replace some columns' codes by their groups, in one pass, and add up what became equal."""
+
+    @abstractmethod
+    def project(self, columns: Sequence[int]) -> Counts:
+        """Keep some columns' fields, packed afresh in this order, and add up what became equal."""
+
+    @abstractmethod
+    def totals(self, column: int, length: int) -> IntArray:
+        """Count the records of each code of a column."""
+
+    @abstractmethod
+    def variety(self, sensitive: str | None = None) -> Variety:
+        """Tell classes by their size, or by the distinct values of a sensitive column in each."""
+
+    @abstractmethod
+    def variety_of(self, column: int) -> Variety:
+        """Tell the classes that the other columns make by the distinct values of one column in each."""
+
+    @abstractmethod
+    def short(self, least: int) -> int:
+        """Count the records in combinations of fewer than so many."""
+
+    @abstractmethod
+    def parts(self) -> Iterator[bytes]:
+        """Yield what tells these counts from others, for a fingerprint."""
 
     def codes(self, column: int) -> IntArray:
-        """Return one column's code in every combination."""
+        """Return one column's code in every combination, which must be held."""
         field = self.fields[column]
         codes: IntArray = (self.keys[field.word] >> field.shift) & field.mask
         return codes
-
-    def totals(self, column: int, length: int) -> IntArray:
-        """Count the records of each code of a column."""
-        return np.bincount(self.codes(column), self.sizes, length).astype(np.int64)
-
-    def naming(self, names: Mapping[str, str]) -> Counts:
-        """Return the same counts with new names, which may be several, of sensitive columns."""
-        return replace(self, sensitive={new: self.sensitive[old] for new, old in names.items()})
-
-    def parts(self) -> Iterator[bytes]:
-        """Yield what tells these counts from others, for a fingerprint."""
-        yield self.keys.tobytes()
-        yield self.sizes.tobytes()
-
-    def sizes_of(self, keys: IntArray) -> IntArray:
-        """Return the records of each of these combinations (words, rows), 0 where there are none."""
-        both = np.concatenate((self.keys, keys), axis=1)
-        order = np.argsort(both[0]) if len(both) == 1 else np.lexsort(both)
-        fresh = np.any(np.diff(both[:, order], axis=1, prepend=-1), axis=0)  # no key is below 0
-        place = np.empty(len(order), np.int64)
-        place[order] = np.cumsum(fresh) - 1
-        records = np.zeros(len(order), np.int64)
-        records[place[: len(self)]] = self.sizes
-        found: IntArray = records[place[len(self) :]]
-        return found
-
-    def widened(self, widths: Sequence[int]) -> Counts:
-        """Return the same combinations with fields of other widths, each as wide or wider."""
-        from shoal.core.kernels import pack
-
-        fields = layout(widths)
-        moves = _moves(self.fields, fields)
-        return Counts(fields, pack(self.keys, moves, fields[-1].word + 1), self.sizes, self.sensitive)
-
-    def joint(self, column: str) -> tuple[Counts, int] | None:
-        """Let a sensitive column's code be one more field of the key, and tell where; None without room."""
-        entries = self.sensitive[column]
-        used = max(field.shift + field.mask.bit_length() for field in self.fields)
-        if len(self.keys) > 1 or used + entries.bits > WORD_BITS:
-            return None
-        keys = self.keys[0][entries.rows] | (entries.codes << used)
-        return Counts(self.fields, keys.reshape(1, -1), entries.counts, {}), used
-
-    def roll_up(self, groups: Mapping[int, IntArray]) -> Counts:
-        """Replace some columns' codes by their groups, in one pass, and add up what became equal."""
-        from shoal.core.kernels import roll_up_word, roll_up_words
-
-        places, start = [], 0
-        for column, codes in groups.items():
-            field = self.fields[column]
-            places.append((field.word, field.shift, field.mask, start))
-            start += len(codes)
-        maps = next(iter(groups.values())) if len(groups) == 1 else np.concatenate(list(groups.values()))
-        inverse = np.empty(len(self), np.int64) if self.sensitive else _NOBODY
-        if len(self.keys) == 1:
-            word, sizes = roll_up_word(self.keys[0], self.sizes, np.array(places), maps, inverse)
-            keys = word.reshape(1, -1)
-        else:
-            keys, sizes = roll_up_words(self.keys, self.sizes, np.array(places), maps, inverse)
-        population = self.population.roll_up(groups) if self.population else None
-        return Counts(self.fields, keys, sizes, self._moved(inverse), population)
-
-    def project(self, columns: Sequence[int]) -> Counts:
-        """Keep some columns' fields, packed afresh in this order, and add up what became equal."""
-        from shoal.core.kernels import add_up_cells, pack, roll_up_word, roll_up_words
-
-        held = [self.fields[column] for column in columns]
-        fields = layout([field.mask.bit_length() for field in held])
-        words = fields[-1].word + 1
-        packed = pack(self.keys, _moves(held, fields), words)
-        cells = 1 << (fields[-1].shift + fields[-1].mask.bit_length())
-        inverse = np.empty(len(self), np.int64) if self.sensitive else _NOBODY
-        population = self.population.project(columns) if self.population else None
-        if words > 1:
-            keys, sizes = roll_up_words(packed, self.sizes, _NO_FIELDS, _NOBODY, inverse)
-            return Counts(fields, keys, sizes, self._moved(inverse), population)
-        if cells <= len(self) and not self.sensitive:  # a cell for each possible key is then the fastest
-            word, sizes = add_up_cells(packed[0], self.sizes, cells)
-        else:
-            word, sizes = roll_up_word(packed[0], self.sizes, _NO_FIELDS, _NOBODY, inverse)
-        return Counts(fields, word.reshape(1, -1), sizes, self._moved(inverse), population)
-
-    def _moved(self, inverse: IntArray) -> dict[str, Entries]:
-        """Let the sensitive values follow their combinations to new rows."""
-        return {name: entries.moved(inverse) for name, entries in self.sensitive.items()}
-
-
-def of_sizes(sizes: IntArray) -> Counts:
-    """Build counts of which nothing but the sizes is known."""
-    return Counts((), np.empty((0, len(sizes)), np.int64), sizes, {})
 
 
 def missing_records(counts: Counts, domain: Domain) -> int:
     """Count the records without a value, given the counts of one column."""
     null = np.array([text is None for text in domain.texts])
     return int(counts.sizes[null[counts.codes(0)]].sum())
-
-
-def from_joint(
-    widths: Sequence[int],  # bits of each quasi-identifier
-    sensitive: Mapping[str, int],  # bits of each sensitive column
-    keys: IntArray,  # (words, rows): the quasi-identifiers' fields, then the sensitive ones'
-    sizes: IntArray,  # (rows,)
-) -> Counts:
-    """Build counts from what an engine grouped by quasi-identifiers and sensitive columns together."""
-    fields = layout([*widths, *sensitive.values()])
-    quasi, rest = fields[: len(widths)], fields[len(widths) :]
-    order = np.lexsort(keys)  # a canonical order, whatever the order of the rows
-    keys, sizes = np.ascontiguousarray(keys[:, order]), sizes[order]
-    if not sensitive or not len(sizes):
-        empty = {name: Entries(sizes, sizes, bits) for name, bits in sensitive.items()}
-        return Counts(quasi, keys, sizes, empty)
-    combination = keys[: quasi[-1].word + 1].copy()
-    for field in rest:
-        if field.word < len(combination):
-            combination[field.word] &= ~(field.mask << field.shift)
-    order = np.lexsort(combination)
-    combination, sizes = combination[:, order], sizes[order]
-    fresh = np.ones(len(sizes), np.bool_)
-    fresh[1:] = (combination[:, 1:] != combination[:, :-1]).any(axis=0)
-    starts, row = np.flatnonzero(fresh), np.cumsum(fresh) - 1
-    tables = {}
-    for (name, bits), field in zip(sensitive.items(), rest, strict=True):
-        codes = (keys[field.word][order] >> field.shift) & field.mask
-        tables[name] = _entries((row << bits) | codes, sizes, bits)
-    unique = np.ascontiguousarray(combination[:, starts])
-    return Counts(quasi, unique, np.add.reduceat(sizes, starts), tables)
-
-
-def _entries(keys: IntArray, sizes: IntArray, bits: int) -> Entries:
-    """Add up the sizes of equal keys."""
-    order = np.argsort(keys, kind="stable")
-    keys, sizes = keys[order], sizes[order]
-    starts = np.flatnonzero(np.diff(keys, prepend=-1))
-    return Entries(keys[starts], np.add.reduceat(sizes, starts), bits)
 
 
 def packed(codes: Sequence[IntArray | BoolArray]) -> IntArray:
@@ -313,34 +249,7 @@ def numbered(words: IntArray) -> IntArray:
 
     ones, inverse = np.ones(words.shape[1], np.int64), np.empty(words.shape[1], np.int64)
     if len(words) == 1:
-        roll_up_word(words[0], ones, _NO_FIELDS, _NOBODY, inverse)
+        roll_up_word(words[0], ones, NO_FIELDS, NOBODY, inverse)
     else:
-        roll_up_words(words, ones, _NO_FIELDS, _NOBODY, inverse)
+        roll_up_words(words, ones, NO_FIELDS, NOBODY, inverse)
     return inverse
-
-
-def gathered(counts: Counts, of: IntArray) -> Counts:
-    """Add combinations up into classes numbered from 0; those numbered -1 are left out."""
-    inside = of >= 0
-    sizes = np.bincount(of[inside], counts.sizes[inside]).astype(np.int64)
-    sensitive = {name: _followed(entries, of) for name, entries in counts.sensitive.items()}
-    return Counts((), np.empty((0, len(sizes)), np.int64), sizes, sensitive)
-
-
-def selected(counts: Counts, rows: IntArray) -> Counts:
-    """Keep some combinations, in this order."""
-    place = np.full(len(counts), -1)
-    place[rows] = np.arange(len(rows))
-    sensitive = {name: _followed(entries, place) for name, entries in counts.sensitive.items()}
-    return Counts(counts.fields, np.ascontiguousarray(counts.keys[:, rows]), counts.sizes[rows], sensitive)
-
-
-def _followed(entries: Entries, of: IntArray) -> Entries:
-    """Let sensitive values follow their combinations; those of combinations numbered -1 are left out."""
-    from shoal.core.kernels import roll_up_word
-
-    rows = of[entries.rows]
-    inside = rows >= 0
-    keys = (rows[inside] << entries.bits) | entries.codes[inside]
-    keys, counts = roll_up_word(keys, entries.counts[inside], _NO_FIELDS, _NOBODY, _NOBODY)
-    return Entries(keys, counts, entries.bits)

@@ -6,7 +6,8 @@ import numpy as np
 
 from shoal.core.arrays import BoolArray, FloatArray, IntArray
 from shoal.core.compilation import compiled
-from shoal.core.cut_bounds import ClassBounds, Entries, class_bounds, entries_of, joined_floors, least_squares
+from shoal.core.cut_bounds import ClassBounds, class_bounds, joined_floors, least_squares
+from shoal.core.cut_entries import Entries, entries_of
 from shoal.core.cut_prices import priced, prices_of, rates_of
 from shoal.core.cut_tables import HEAD, OUT, TAIL, CodeArray, StateArray, boundaries, divide, merge, most_of
 
@@ -85,11 +86,23 @@ def _settled(
     if bound >= incumbent * _ROUNDING:
         return True
     for cut in range(state.shape[0]):
-        if state[cut] == TAIL and (
-            not useful[cut] or lost[cut] > spare or bound + taken[cut] >= incumbent * _ROUNDING
-        ):
+        if state[cut] == TAIL and _needless(cut, bound, taken, lost, useful, spare, incumbent):
             return True
     return False
+
+
+@compiled
+def _needless(
+    cut: int,
+    bound: float,
+    taken: FloatArray,
+    lost: IntArray,
+    useful: BoolArray,
+    spare: int,
+    incumbent: float,
+) -> bool:
+    """Say whether a cut need not be tried: no set with it is acceptable and beats the incumbent."""
+    return bool(not useful[cut] or lost[cut] > spare or bound + taken[cut] >= incumbent * _ROUNDING)
 
 
 @compiled
@@ -264,11 +277,7 @@ def settle(
         for other in range(state.shape[0]):
             if state[other] != TAIL:
                 continue
-            if (
-                not useful[other]
-                or gone + lost[other] > limit
-                or bound + taken[other] >= incumbent * _ROUNDING
-            ):
+            if _needless(other, bound, taken, lost, useful, limit - gone, incumbent):
                 kept[other] = False
                 dropped = True
             elif bound + left[other] >= incumbent * _ROUNDING:

@@ -21,7 +21,7 @@ import numpy as np
 
 from shoal.core.arrays import BoolArray, FloatArray, IntArray
 from shoal.core.compilation import compiled
-from shoal.core.cut_bounds import Entries
+from shoal.core.cut_entries import Entries
 from shoal.core.cut_tables import CodeArray
 
 _FEW = 8  # the part of a rate that may go into a bound above the floor is one in so many

@@ -6,7 +6,7 @@ import numpy as np
 
 from shoal.core.arrays import FloatArray, IntArray
 from shoal.core.compilation import compiled
-from shoal.core.cut_tables import GOLDEN, CodeArray, StateArray, boundaries, most_of
+from shoal.core.cut_tables import GOLDEN, CodeArray, StateArray, boundaries, count_codes, most_of, slot_bits
 
 
 @compiled
@@ -49,15 +49,10 @@ def added(
         together = _cost(size, most_of(whole), k, records, minority)
         for column in range(codes.shape[0] if stop - start > 1 else 0):
             own = codes[column]
-            low = own[start]
-            high = low
-            for row in range(start, stop):
-                code = own[row]
-                low = min(low, code)
-                high = max(high, code)
-                in_size[code] += sizes[row]
+            low, high = count_codes(own, sizes, start, stop, in_size)
+            for row in range(start, stop if labels.shape[1] else start):
                 for label in range(labels.shape[1]):
-                    in_label[code, label] += labels[row, label]
+                    in_label[own[row], label] += labels[row, label]
             left_size = 0
             left[:] = 0
             for code in range(low, high):
@@ -101,9 +96,7 @@ def removed(
     below = boundaries(state, column_begins)
     costs = np.zeros(state.shape[0])
     found = np.zeros(state.shape[0], np.int64)
-    bits = 4
-    while (1 << bits) < 2 * rows:
-        bits += 1
+    bits = slot_bits(rows)
     last = (1 << bits) - 1
     spread = np.uint64(64 - bits)
     factors = np.empty(columns, np.uint64)

@@ -103,33 +103,11 @@ def merge(
     """Add up the rows of a class that differ no more without some cuts."""
     columns, rows = codes.shape
     classes = begins.shape[0] - 1
-    widest = 0
-    for column in range(columns):
-        widest = max(widest, column_begins[column + 1] - column_begins[column])
-    maps = np.zeros((columns, widest + 1), np.int32)
-    for column in range(columns):
-        old = 0
-        new = 0
-        for cut in range(column_begins[column], column_begins[column + 1]):
-            if state[cut] != OUT:
-                old += 1
-                new += kept[cut]
-                maps[column, old] = new
-    bits = 4
-    while (1 << bits) < 2 * rows:
-        bits += 1
+    moved, mixed = _renumbered(codes, state, kept, column_begins)
+    bits = slot_bits(rows)
     last = (1 << bits) - 1
     spread = np.uint64(64 - bits)
     slots = np.full(last + 1, -1, np.int64)
-    moved = np.empty((columns, rows), np.int32)
-    mixed = np.zeros(rows, np.uint64)
-    for column in range(columns):
-        own = maps[column]
-        for row in range(rows):
-            code = own[codes[column, row]]
-            moved[column, row] = code
-            mixed[row] = (mixed[row] ^ np.uint64(code + 1)) * GOLDEN
-            mixed[row] ^= mixed[row] >> np.uint64(29)
     first = np.empty(rows, np.int64)  # of each new row: the first old one
     new_sizes = np.empty(rows, np.int64)
     new_labels = np.empty((rows, labels.shape[1]), np.int64)
@@ -169,6 +147,54 @@ def merge(
         for row in range(found):
             new_codes[column, row] = moved[column, first[row]]
     return new_codes, new_sizes[:found].copy(), new_labels[:found].copy(), new_begins
+
+
+@compiled
+def _renumbered(
+    codes: CodeArray, state: StateArray, kept: BoolArray, column_begins: IntArray
+) -> tuple[CodeArray, NDArray[np.uint64]]:
+    """Return the codes of rows by the cuts that stay, (columns, rows), and a number that mixes each row's."""
+    columns, rows = codes.shape
+    moved = np.empty((columns, rows), np.int32)
+    mixed = np.zeros(rows, np.uint64)
+    for column in range(columns):
+        begin, end = column_begins[column], column_begins[column + 1]
+        own = np.zeros(end - begin + 1, np.int32)  # the new code of each
+        old = 0
+        new = 0
+        for cut in range(begin, end):
+            if state[cut] != OUT:
+                old += 1
+                new += kept[cut]
+                own[old] = new
+        for row in range(rows):
+            code = own[codes[column, row]]
+            moved[column, row] = code
+            mixed[row] = (mixed[row] ^ np.uint64(code + 1)) * GOLDEN
+            mixed[row] ^= mixed[row] >> np.uint64(29)
+    return moved, mixed
+
+
+@compiled
+def slot_bits(rows: int) -> int:
+    """Return the bits of a power of two that leaves a table of so many rows half empty."""
+    bits = 4
+    while (1 << bits) < 2 * rows:
+        bits += 1
+    return bits
+
+
+@compiled
+def count_codes(own: CodeArray, sizes: IntArray, start: int, stop: int, in_size: IntArray) -> tuple[int, int]:
+    """Add the records of some rows to their codes in one column; return the least code and the greatest."""
+    low = own[start]
+    high = low
+    for row in range(start, stop):
+        code = own[row]
+        low = min(low, code)
+        high = max(high, code)
+        in_size[code] += sizes[row]
+    return low, high
 
 
 @compiled

@@ -12,8 +12,8 @@ from dataclasses import replace
 import numpy as np
 
 from shoal.core.arrays import IntArray
-from shoal.core.evaluate import Problem
 from shoal.core.groups import Groups, of_levels
+from shoal.core.problem import Problem
 from shoal.core.ranges import Arrangement, arranged
 from shoal.core.recoding import Recoding
 from shoal.core.regions import regions_of

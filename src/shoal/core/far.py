@@ -10,11 +10,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from math import prod
+from typing import ClassVar
 
 import numpy as np
 
 from shoal.core.arrays import IntArray
-from shoal.core.counts import Counts, Entries, Field, from_joint, layout
+from shoal.core.counts import Counts, Entries, Field, Variety, layout
+from shoal.core.held import HeldCounts, from_joint
 from shoal.core.memory import fits
 from shoal.errors import DataError, InternalError
 
@@ -50,9 +52,13 @@ class Store(ABC):
 
 
 class FarCounts(Counts):
-    """Counts of which the combinations are in an engine; their sizes come alone, in no order of theirs."""
+    """Counts of which the combinations are in an engine; their sizes come alone, in no order of theirs.
 
-    held = False
+    What other counts hold is here found when it is asked for, once.
+    """
+
+    held: ClassVar[bool] = False
+    population = None
 
     def __init__(
         self,
@@ -63,26 +69,14 @@ class FarCounts(Counts):
         maps: Mapping[int, IntArray] | None = None,
     ) -> None:
         """Keep some columns of a store; their codes may be mapped to groups."""
-        self.__dict__["store"] = store
-        self.__dict__["memory"] = memory
-        self.__dict__["columns"] = tuple(columns)
-        self.__dict__["maps"] = dict(maps or {})
-        self.__dict__["places"] = dict(places)
-        self.__dict__["population"] = None
-
-    store: Store
-    memory: int
-    columns: tuple[int, ...]  # of the store
-    maps: Mapping[int, IntArray]  # by column of the store
-    places: Mapping[str, int]  # the fields of sensitive columns, by name
+        self.store = store
+        self.places = dict(places)  # the fields of sensitive columns, by name
+        self.memory = memory
+        self.columns = tuple(columns)  # of the store
+        self.maps = dict(maps or {})  # by column of the store
 
     def __repr__(self) -> str:
         return f"FarCounts({len(self.columns)} columns, {self.records} records)"
-
-    def __eq__(self, other: object) -> bool:
-        return self is other
-
-    __hash__ = None  # type: ignore[assignment]
 
     @property
     def _beside(self) -> tuple[int, ...]:
@@ -90,15 +84,15 @@ class FarCounts(Counts):
         return tuple(dict.fromkeys(self.places.values()))
 
     @cached_property
-    def fields(self) -> tuple[Field, ...]:
+    def fields(self) -> tuple[Field, ...]:  # type: ignore[override]
         """Where each column's code lies in the packed key."""
         return layout(self._widths(self.columns))
 
     def _widths(self, columns: Sequence[int]) -> list[int]:
         return [self.store.fields[column].mask.bit_length() for column in columns]
 
-    @property
-    def keys(self) -> IntArray:
+    @cached_property
+    def keys(self) -> IntArray:  # type: ignore[override]
         """Refuse: the keys are not here."""
         message = "The keys of far counts were asked for."
         raise InternalError(message)
@@ -123,26 +117,35 @@ class FarCounts(Counts):
         return self.store.records
 
     @property
+    def rows_read(self) -> int:
+        """All rows of the store: an aggregate query reads them."""
+        return self.store.combinations
+
+    @property
     def numbers(self) -> int:
         """How many numbers are held in memory."""
         return 2 * len(self._spread[0]) if "_spread" in self.__dict__ else 0
 
     @cached_property
-    def sizes(self) -> IntArray:
+    def sizes(self) -> IntArray:  # type: ignore[override]
         """The sizes of all combinations, ascending: of which is which they tell nothing."""
         return np.repeat(*self._spread)
 
-    def variety(self, beside: int | str | None) -> tuple[IntArray, IntArray, IntArray]:
-        """Tell classes by a measure, ascending: its values, the records and the classes that have each.
+    def variety(self, sensitive: str | None = None) -> Variety:
+        """Tell classes by their size, or by the distinct values of a sensitive column in each."""
+        if sensitive is not None:
+            return self._variety(self.columns, self.places[sensitive])
+        sizes, numbers = self._spread
+        return Variety(sizes, sizes * numbers, int(numbers.sum()))
 
-        Without a name it is a class's size; with that of a sensitive column, or the place of one of these
-        columns, the distinct values of it that are in a class of the others.
-        """
-        if beside is None:
-            sizes, numbers = self._spread
-            return sizes, sizes * numbers, numbers
-        place = self.places[beside] if isinstance(beside, str) else self.columns[beside]
-        return self.store.variety(self.maps, [column for column in self.columns if column != place], place)
+    def variety_of(self, column: int) -> Variety:
+        """Tell the classes that the other columns make by the distinct values of one column in each."""
+        place = self.columns[column]
+        return self._variety([own for own in self.columns if own != place], place)
+
+    def _variety(self, columns: Sequence[int], place: int) -> Variety:
+        values, records, numbers = self.store.variety(self.maps, columns, place)
+        return Variety(values, records, int(numbers.sum()))
 
     def short(self, least: int) -> int:
         """Count the records in combinations of fewer than so many."""
@@ -151,7 +154,7 @@ class FarCounts(Counts):
         return int((sizes[small] * numbers[small]).sum())
 
     @cached_property
-    def sensitive(self) -> Mapping[str, Entries]:
+    def sensitive(self) -> Mapping[str, Entries]:  # type: ignore[override]
         """How often each sensitive value occurs in the whole table."""
         found = {}
         for place in self._beside:
@@ -188,26 +191,30 @@ class FarCounts(Counts):
 
     @staticmethod
     def _near(found: FarCounts) -> Counts:
-        return found.near() if found.may_come else found
+        return found.near() if found._may_come else found
 
     @property
-    def may_come(self) -> bool:
+    def _may_come(self) -> bool:
         """Whether all of it fits in memory: for certain, or because it was counted."""
         codes = [
             int(self.maps[place].max()) + 1 if place in self.maps else self.store.sizes[place]
             for place in (*self.columns, *self._beside)
         ]
-        if fits(min(prod(codes), self.store.combinations), self.row_words, self.memory):
+        if fits(min(prod(codes), self.store.combinations), self._row_words, self.memory):
             return True
-        return fits(self._rows, self.row_words, self.memory)
+        return fits(self._rows, self._row_words, self.memory)
+
+    def fits(self, combinations: int, memory: int) -> bool:
+        """Tell whether so many combinations fit, each as often as one has sensitive values on average."""
+        return fits(int(combinations * self._variants), self._row_words, memory)
 
     @property
-    def row_words(self) -> int:
+    def _row_words(self) -> int:
         """The words of a key with its sensitive values."""
         return layout(self._widths((*self.columns, *self._beside)))[-1].word + 1
 
     @cached_property
-    def variants(self) -> float:
+    def _variants(self) -> float:
         """How many rows a combination has on average: one for each of its sensitive values."""
         return self.store.combinations / max(1, len(self)) if self.places else 1.0
 
@@ -218,13 +225,13 @@ class FarCounts(Counts):
             return len(self)
         return int(self.store.spread(self.maps, (*self.columns, *self._beside))[1].sum())
 
-    def near(self) -> Counts:
+    def near(self) -> HeldCounts:
         """Bring all of it here, or refuse."""
-        if not self.may_come:
+        if not self._may_come:
             what = "classes with their sensitive values" if self.places else "classes"
             message = (
                 f"{self._rows:,} {what} do not fit in the memory that this may use. "
-                "Raise --memory-limit, or generalize more (min_level)."
+                "Raise --memory-limit, take fewer columns, or generalize more (min_level)."
             )
             raise DataError(message)
         keys, sizes = self.store.grouped(self.maps, (*self.columns, *self._beside))
@@ -238,12 +245,12 @@ class FarCounts(Counts):
             str(place): bits for place, bits in zip(self._beside, self._widths(self._beside), strict=True)
         }
 
-    def sample(self, most: int) -> Counts:
+    def sample(self, most: int) -> HeldCounts:
         """Return about so many combinations, without sensitive values."""
         step = -(-self.store.combinations // most) or 1
         keys, sizes = self.store.sample(step, (*self.columns, *self._beside))
         found = from_joint(self._widths(self.columns), self._bits(), keys, sizes)
-        return Counts(found.fields, found.keys, found.sizes, {})
+        return HeldCounts(found.fields, found.keys, found.sizes, {})
 
     def parts(self) -> Iterator[bytes]:
         """Yield what tells these counts from others: of far ones, the counts of each column."""

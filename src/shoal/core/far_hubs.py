@@ -10,11 +10,9 @@ import numpy as np
 from shoal.core.arrays import IntArray
 from shoal.core.books import Books
 from shoal.core.counts import Counts
-from shoal.core.far import FarCounts
 from shoal.core.hierarchy import Hierarchy
 from shoal.core.hubs import Hubs
 from shoal.core.lattice import Node
-from shoal.core.memory import fits
 
 _MORE = 1.05  # times as many, at least, where an estimate was too low
 _SAMPLE = 100_000  # combinations that are enough to tell how many a node has
@@ -23,16 +21,13 @@ _SAMPLE = 100_000  # combinations that are enough to tell how many a node has
 class FarHubs(Hubs):
     """Rolls up from counts that came here once, else asks the engine."""
 
-    def __init__(
-        self, counts: FarCounts, hierarchies: Sequence[Hierarchy], books: Books, memory: int
-    ) -> None:
+    def __init__(self, counts: Counts, hierarchies: Sequence[Hierarchy], books: Books, memory: int) -> None:
         """Begin with nothing here but a sample."""
         super().__init__(counts, hierarchies, books, memory)
-        self.far = counts
-        whole = counts.sample(_SAMPLE)
-        half = np.random.default_rng(0).permutation(len(whole)) % 2 == 0
-        self._samples = (whole.only(half), whole)
-        self._share = len(counts) / max(1, len(whole))
+        lots = np.random.default_rng(0).permutation(len(self.sampled))
+        some = min(len(lots), _SAMPLE)
+        self._samples = self.sampled.only(lots < some / 2), self.sampled.only(lots < some)
+        self._share = len(counts) / max(1, some)
         self._memory = memory
         self._caution = 1.0
         self._nodes = np.empty((0, len(hierarchies)), np.int64)  # those held
@@ -44,8 +39,8 @@ class FarHubs(Hubs):
         if not len(below):
             came = self._come(node)
             if came is None:
-                self.books.read(self.far.store.combinations, sum(level > 0 for level in node))
-                return self.far.roll_up(self._steps((0,) * len(node), node))
+                self.books.read(self.base.rows_read, sum(level > 0 for level in node))
+                return self.base.roll_up(self._steps((0,) * len(node), node))
             below = np.array([came])
         place = min(below.tolist(), key=lambda held: len(self._here[held]))
         here = self._here[place]
@@ -63,12 +58,12 @@ class FarHubs(Hubs):
         Where it does not after all, estimates are made with more caution from then on.
         """
         while (low := self._lowest(node)) is not None:
-            self.books.read(self.far.store.combinations, sum(level > 0 for level in low))
-            counts = self.far.roll_up(self._steps((0,) * len(low), low))
+            self.books.read(self.base.rows_read, sum(level > 0 for level in low))
+            counts = self.base.roll_up(self._steps((0,) * len(low), low))
             if counts.held:
                 self._keep(low, counts)
                 return len(self._here) - 1
-            self._caution *= max(_MORE, len(counts) * self.far.variants / self._estimate(low))
+            self._caution *= max(_MORE, len(counts) / self._estimate(low))
         return None
 
     def _keep(self, node: Node, counts: Counts) -> None:
@@ -100,12 +95,10 @@ class FarHubs(Hubs):
         groups = self._steps((0,) * len(node), node)
         half, seen = (len(own.roll_up(groups)) if groups else len(own) for own in self._samples)
         growth = min(1.0, log2(max(1, seen) / max(1, half)))
-        number = int(seen * self._share**growth * self.far.variants * self._caution)
-        return number if fits(number, self.far.row_words, self._memory) else 0
+        number = int(seen * self._share**growth * self._caution)
+        return number if self.base.fits(number, self._memory) else 0
 
 
 def hubs_over(counts: Counts, hierarchies: Sequence[Hierarchy], books: Books, memory: int) -> Hubs:
     """Return what rolls counts up, wherever they are."""
-    if isinstance(counts, FarCounts):
-        return FarHubs(counts, hierarchies, books, memory)
-    return Hubs(counts, hierarchies, books, memory)
+    return (Hubs if counts.held else FarHubs)(counts, hierarchies, books, memory)

@@ -9,9 +9,11 @@ import numpy as np
 from shoal.core.arrays import BoolArray, IntArray
 from shoal.core.blanking import blanked
 from shoal.core.contracts import Guarantee
-from shoal.core.evaluate import Evaluation, Evaluator, Problem, below
+from shoal.core.evaluate import Evaluator
+from shoal.core.evaluation import Evaluation, below
 from shoal.core.groups import of_levels
 from shoal.core.lowering import lowered
+from shoal.core.problem import Problem
 from shoal.core.recoding import Recoding
 from shoal.core.regions import regions_of
 

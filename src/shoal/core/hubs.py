@@ -14,7 +14,7 @@ from shoal.core.arrays import IntArray
 from shoal.core.books import Books
 from shoal.core.counts import Counts
 from shoal.core.hierarchy import Hierarchy
-from shoal.core.lattice import Node
+from shoal.core.lattice import Lattice, Node
 
 _SHARE = 16  # of the memory: what is held beside the counts themselves
 _SAMPLE = 200_000  # combinations that are enough to order the columns by
@@ -28,6 +28,7 @@ class Hubs:
         self.base = counts
         self.hierarchies = tuple(hierarchies)
         self.books = books
+        self.sampled = counts.sample(_SAMPLE)  # once: an engine may have to be asked
         self.order = self._shrinking_first()
         self._room = memory // _SHARE // 8  # numbers held
         self._held: OrderedDict[Node, Counts] = OrderedDict()
@@ -39,13 +40,18 @@ class Hubs:
     def _shrinking_first(self) -> tuple[int, ...]:
         """Order the columns by how few combinations remain when one alone is at its top."""
         remaining = []
-        some = self.base.sample(_SAMPLE)
         for column, hierarchy in enumerate(self.hierarchies):
-            top = some.roll_up({column: hierarchy.groups(hierarchy.height)})
-            self.books.rows_scanned += len(some)
+            top = self.sampled.roll_up({column: hierarchy.groups(hierarchy.height)})
+            self.books.rows_scanned += len(self.sampled)
             self.books.subset_evaluations += 1
             remaining.append((len(top), column))
         return tuple(column for _, column in sorted(remaining))
+
+    def walk(self, lattice: Lattice) -> tuple[int, ...]:
+        """Return the lattice's axes in the order in which nodes share most of their roll-ups."""
+        rank = {column: place for place, column in enumerate(self.order)}
+        first = [min(rank[column] for column in axis) for axis in lattice.axes]
+        return tuple(sorted(range(len(first)), key=first.__getitem__))
 
     def counts(self, node: Node) -> Counts:
         """Return the counts at a node, rolled up from the nearest that are held."""

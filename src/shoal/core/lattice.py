@@ -40,6 +40,11 @@ class Lattice:
         """The number of nodes."""
         return prod(self.shape)
 
+    @property
+    def constrained(self) -> bool:
+        """Whether some column may not have every level of its hierarchy, or not whatever the others have."""
+        return any(self.low) or self.high != self.heights or len(self.axes) < len(self.columns)
+
     @cached_property
     def _axis_of(self) -> tuple[int, ...]:
         owner = {column: axis for axis, members in enumerate(self.axes) for column in members}

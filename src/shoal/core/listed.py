@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
@@ -35,7 +35,8 @@ class Listed(Builder):
 class Tree(Listed):
     """A tree written out: groups as keys, values as lists; a short branch climbs later."""
 
-    tree: Any = None
+    tree: Any = field(default=None, metadata={"takes": "mapping of groups"})
+    """The groups, with the groups or values below each."""
 
     keyword: ClassVar[str] = "tree"
 
@@ -60,8 +61,10 @@ class Csv(Listed):
     """A file with one row per value, from the value (left) to the top (right), taken as it is."""
 
     csv: str = ""
+    """The file, relative to the policy's folder."""
     rows: tuple[Labels, ...] = ()  # the file's rows, once read
     top: bool = False
+    """Add a last level with the one group `*`."""
 
     keyword: ClassVar[str] = "csv"
 
@@ -82,7 +85,9 @@ class Order(Listed):
     """Values in an order of their own, grouped so many at a time, each size a multiple of the one before."""
 
     order: tuple[str, ...] = ()
+    """Every value, in its order."""
     sizes: tuple[int, ...] = ()
+    """How many values a group has at each level from 1 up, each 1 or more."""
 
     keyword: ClassVar[str] = "order"
 

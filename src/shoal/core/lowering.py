@@ -18,10 +18,11 @@ import numpy as np
 from shoal.core import groups
 from shoal.core.arrays import BoolArray, FloatArray, IntArray
 from shoal.core.classes import Classes
-from shoal.core.counts import Counts, gathered, numbered, packed, selected
-from shoal.core.evaluate import Problem
+from shoal.core.counts import Counts, numbered, packed
+from shoal.core.held import gathered, selected
 from shoal.core.hierarchy import Hierarchy
 from shoal.core.lattice import Node
+from shoal.core.problem import Problem
 
 _MOVED = 1e-9  # what a step down is worth that gains nothing: finer steps may follow
 

@@ -14,8 +14,10 @@ import numpy as np
 from shoal.core.arrays import BoolArray, IntArray
 from shoal.core.contracts import Guarantee
 from shoal.core.cuts import arrangements
-from shoal.core.evaluate import Evaluation, Evaluator, Problem
+from shoal.core.evaluate import Evaluator
+from shoal.core.evaluation import Evaluation
 from shoal.core.groups import Cover, Groups, Labels, with_blank
+from shoal.core.problem import Problem
 from shoal.core.ranges import Arrangement
 from shoal.core.recoding import Recoding
 from shoal.core.regions import regions_of
@@ -149,7 +151,7 @@ class _Covered:
 
 def _assigned(problem: Problem, columns: Sequence[_Covered], classes: IntArray) -> IntArray:
     """Return the first class that covers each combination, -1 where none does."""
-    from shoal.core.kernels import classes_at, first_cover
+    from shoal.core.matching_kernels import classes_at, first_cover
 
     by = int(np.argmin([column.many[codes].sum() for column, codes in zip(columns, classes, strict=True)]))
     slots = np.stack([c.arrangement.slots[problem.counts.codes(n)] for n, c in enumerate(columns)])

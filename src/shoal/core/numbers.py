@@ -23,7 +23,8 @@ Band = tuple[Decimal | None, Decimal | None]  # from (included) and to (not incl
 class Banded(Builder):
     """A rule that puts numbers into bands."""
 
-    fractions: bool | None = None  # label bands as [45, 50) instead of 45-49; None: where some value has one
+    fractions: bool | None = None
+    """Write bands as `[45, 50)` instead of `45-49`; without it, where some number has a fraction."""
 
     def bands(self, number: Decimal) -> list[Band]:
         """Return the bands of a number, from level 1 up."""
@@ -56,7 +57,7 @@ class Banded(Builder):
             return [None if n is None else tuple(map(style.label, self.bands(n))) for n in numbers]
 
     def label(self, band: Band) -> str:
-        """Write a band: 45-49, [45, 50), <18 or 90+."""
+        """Write a band: 45-49, -10 to -1, [45, 50), <18 or 90+."""
         low, high = band
         if low is None and high is None:
             return TOP
@@ -64,7 +65,10 @@ class Banded(Builder):
             return f"<{_plain(high)}" if low is None and high is not None else f"{_plain(low)}+"
         if self.fractions:
             return f"[{_plain(low)}, {_plain(high)})"
-        return _plain(low) if high - low == 1 else f"{_plain(low)}-{_plain(high - 1)}"
+        if high - low == 1:
+            return _plain(low)
+        between = " to " if low < 0 else "-"
+        return f"{_plain(low)}{between}{_plain(high - 1)}"
 
     def bind(self, domain: Domain) -> Hierarchy:
         """Apply the rule and keep the ends of every band, so that they can be released as numbers."""
@@ -107,9 +111,13 @@ class Intervals(Banded):
     """Numbers in bands of equal width, each width a multiple of the one before."""
 
     intervals: tuple[Decimal, ...] = ()
+    """The width at each level from 1 up, above 0."""
     origin: Decimal = Decimal(0)
-    bottom_coding: Decimal | None = None  # everything below is one group
-    top_coding: Decimal | None = None  # this and everything above is one group
+    """Where a band begins."""
+    bottom_coding: Decimal | None = None
+    """Everything below is one group."""
+    top_coding: Decimal | None = None
+    """This and everything above is one group."""
 
     keyword: ClassVar[str] = "intervals"
 
@@ -168,6 +176,7 @@ class Cuts(Banded):
     """Numbers in bands between break points, fewer of the same points at each level."""
 
     cuts: tuple[tuple[Decimal, ...], ...] = ()
+    """The break points at each level from 1 up; a single list is one level."""
 
     keyword: ClassVar[str] = "cuts"
 

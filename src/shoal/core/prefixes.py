@@ -20,11 +20,13 @@ class Prefix(Builder):
     """The first characters of a code, fewer at each level."""
 
     prefix: tuple[int, ...] = ()
-    together: tuple[str, ...] = ()  # prefixes of the first length that are one group from level 1 to the top
-    label: str = _LABEL  # of that group
-    pad: tuple[
-        int, ...
-    ] = ()  # codes of digits get back the zeros before them, up to the next of these lengths
+    """How many characters are kept at each level from 1 up, each 1 or more."""
+    together: tuple[str, ...] = ()
+    """Prefixes of the first length that are one group, from level 1 to the top."""
+    label: str = _LABEL
+    """The label of that group."""
+    pad: tuple[int, ...] = ()
+    """Codes of digits get back the zeros before them, up to the next of these lengths."""
 
     keyword: ClassVar[str] = "prefix"
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from shoal.core.arrays import BoolArray, IntArray
 from shoal.core.counts import Counts, Entries, layout
+from shoal.core.held import HeldCounts
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class Regions:
         found[order] = ahead - ahead[fresh][np.cumsum(fresh) - 1]
         return found
 
-    def counts(self, base: Counts) -> Counts:
+    def counts(self, base: Counts) -> HeldCounts:
         """Return the classes as counts: of each column the code of its group."""
         fields = layout([max(1, int(codes.max()).bit_length()) for codes in self.groups])
         keys = np.zeros((fields[-1].word + 1, self.groups.shape[1]), np.int64)
@@ -53,9 +54,9 @@ class Regions:
             keys[field.word] |= codes << field.shift
         sizes = np.bincount(self.classes, self.sizes, self.groups.shape[1]).astype(np.int64)
         if self.sensitive is not None:
-            return Counts(fields, keys, sizes, self.sensitive)
+            return HeldCounts(fields, keys, sizes, self.sensitive)
         moved = {} if self.split else {name: e.moved(self.classes) for name, e in base.sensitive.items()}
-        return Counts(fields, keys, sizes, moved)
+        return HeldCounts(fields, keys, sizes, moved)
 
 
 def regions_of(

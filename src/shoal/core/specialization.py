@@ -10,17 +10,18 @@ judged in one pass over the combinations.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from shoal.core.arrays import BoolArray, FloatArray, IntArray
-from shoal.core.classes import LABEL, Classes, label_of
-from shoal.core.counts import Counts, gathered, numbered, packed, selected
-from shoal.core.evaluate import Problem
+from shoal.core.classes import Classes, label_of
+from shoal.core.counts import Counts, numbered, packed
 from shoal.core.groups import of_levels
+from shoal.core.held import gathered, selected
 from shoal.core.hierarchy import Hierarchy
+from shoal.core.problem import Problem
 
 
 @dataclass(frozen=True)
@@ -125,7 +126,7 @@ class Cut:
     @cached_property
     def acceptable(self) -> bool:
         """Whether what is refused can be suppressed and what remains released."""
-        if self.short > self.problem.limit or self.short == self.problem.records:
+        if not self.problem.acceptable(self.short):
             return False
         return all(model.holds(self.classes, self.refused) for model in self.problem.models)
 
@@ -229,8 +230,8 @@ def bottom(problem: Problem) -> Cut:
 
 
 def _unlabelled(problem: Problem) -> Counts:
-    held = {name: e for name, e in problem.counts.sensitive.items() if not name.startswith(LABEL)}
-    return replace(problem.counts, sensitive=held)
+    label = label_of(problem.counts)
+    return problem.counts.naming({name: name for name in problem.counts.sensitive if name != label})
 
 
 def _trees(problem: Problem) -> tuple[Tree, ...]:

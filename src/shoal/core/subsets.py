@@ -23,13 +23,12 @@ import numpy as np
 
 from shoal.core.arrays import IntArray
 from shoal.core.batch import CORES
-from shoal.core.counts import Counts
-from shoal.core.far import FarCounts
+from shoal.core.counts import Counts, Variety
+from shoal.core.progress import Progress, quiet
 from shoal.errors import interruptible
 
 T = TypeVar("T")
 Columns = tuple[int, ...]
-Tell = Callable[[str, int, int | None], None]
 Judge = Callable[["Curve"], T]  # what to keep of a set's curve
 
 _MANY = 1 << 14  # combinations from which on several threads pay
@@ -44,18 +43,11 @@ class Curve:
     below: IntArray  # (steps + 1,): records in classes of a smaller measure; the last is all records
 
     @classmethod
-    def of(cls, measures: IntArray, sizes: IntArray) -> Curve:
-        """Add up the records of the classes of each measure."""
-        if measures.max() <= 4 * len(measures):
-            records = np.bincount(measures, sizes)
-            steps = np.flatnonzero(records)
-            records = records[steps]
-        else:
-            steps, place = np.unique(measures, return_inverse=True)
-            records = np.bincount(place, sizes)
-        below = np.zeros(len(steps) + 1, np.int64)
-        below[1:] = np.cumsum(records)
-        return cls(steps, below)
+    def of(cls, variety: Variety) -> Curve:
+        """Add up the records of all smaller measures."""
+        below = np.zeros(len(variety.values) + 1, np.int64)
+        below[1:] = np.cumsum(variety.records)
+        return cls(variety.values, below)
 
     @property
     def records(self) -> int:
@@ -91,30 +83,22 @@ class Source:
         return replace(self, counts=self.counts.project(kept), columns=columns)
 
     def classes(self) -> tuple[Counts, IntArray]:
-        """Return the classes of all columns, and the measure of each."""
-        if not self.sensitive:
-            return self.counts, self.counts.sizes
-        if not self.counts.held:
-            return replace(self, counts=self.counts.near()).classes()
-        own = range(len(self.columns))
-        values = replace(self.counts, sizes=np.ones_like(self.counts.sizes))
-        # Equal keys are grouped alike, so both hold the classes in the same order.
-        return self.counts.project(own), values.project(own).sizes
+        """Return the classes of all columns, which must fit in memory, and the measure of each."""
+        counts = self.counts.near()
+        return counts.without(len(self.columns)) if self.sensitive else (counts, counts.sizes)
+
+    def variety(self) -> Variety:
+        """Return how many records are in classes of each measure."""
+        return self.counts.variety_of(len(self.columns)) if self.sensitive else self.counts.variety()
 
     @property
     def combinations(self) -> int:
         """How many classes all columns together make."""
-        if isinstance(self.counts, FarCounts):
-            return int(self.counts.variety(len(self.columns) if self.sensitive else None)[2].sum())
-        return len(self.classes()[0])
+        return self.variety().classes
 
     def curve(self) -> Curve:
         """Return the curve of all columns together."""
-        if isinstance(self.counts, FarCounts):
-            measures, records, _ = self.counts.variety(len(self.columns) if self.sensitive else None)
-            return Curve.of(measures, records)
-        classes, measures = self.classes()
-        return Curve.of(measures, classes.sizes)
+        return Curve.of(self.variety())
 
 
 @dataclass
@@ -122,7 +106,7 @@ class Limits:
     """When to stop, and whom to tell how far the counting is."""
 
     until: float = math.inf  # by time.monotonic
-    tell: Tell = lambda *_: None
+    tell: Progress = quiet
 
     def over(self) -> bool:
         """Tell whether the time is up."""

@@ -29,7 +29,8 @@ import numpy as np
 
 from shoal.core.arrays import FloatArray, IntArray
 from shoal.core.counts import Counts
-from shoal.core.subsets import Columns, Tell
+from shoal.core.progress import Progress
+from shoal.core.subsets import Columns
 from shoal.errors import UsageError, interruptible
 
 if TYPE_CHECKING:
@@ -134,7 +135,7 @@ class Suda:
 
 
 def suda(
-    counts: Counts, most: int | None = None, *, form: Form = "elliot", progress: Tell | None = None
+    counts: Counts, most: int | None = None, *, form: Form = "elliot", progress: Progress | None = None
 ) -> Suda:
     """Find the MSUs of every record, of at most so many columns, and score them.
 
@@ -195,7 +196,7 @@ def weights(columns: int, most: int, form: Form = "elliot") -> FloatArray:
 
 
 def _search(
-    counts: Counts, order: IntArray, unique: int, weight: FloatArray, progress: Tell | None
+    counts: Counts, order: IntArray, unique: int, weight: FloatArray, progress: Progress | None
 ) -> tuple[IntArray, IntArray, IntArray, FloatArray]:
     """Return the sets with their records, and the number and score of each unique row, in this order."""
     from shoal.core.suda_kernels import Found, Table
@@ -257,7 +258,7 @@ def _explored(
                 tell(math.comb(first, 2) + second + 1, math.comb(columns, 2))
 
 
-def _told(progress: Tell, part: int, parts: int, done: int, total: int) -> None:
+def _told(progress: Progress, part: int, parts: int, done: int, total: int) -> None:
     """Tell how far all parts together are."""
     progress("sets", part * total + done, parts * total)
 

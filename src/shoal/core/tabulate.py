@@ -17,7 +17,6 @@ from shoal.core.batch import BatchCounter, Spread, joined, room_for
 from shoal.core.books import Books
 from shoal.core.classes import Classes
 from shoal.core.counts import Counts
-from shoal.core.far import FarCounts
 from shoal.core.far_hubs import hubs_over
 from shoal.core.hierarchy import Hierarchy
 from shoal.core.lattice import Lattice
@@ -42,7 +41,7 @@ class Table:
 
     def suppressed(self, least: int, records: int) -> IntArray:
         """Return the records in classes of values below the least, node by node; all where none remains."""
-        from shoal.core.kernels import first_at_least
+        from shoal.core.table_kernels import first_at_least
 
         if not len(self.values):
             return np.empty(0, np.int64)
@@ -53,7 +52,7 @@ class Table:
 
     def strongest(self, limit: int) -> tuple[IntArray, IntArray]:
         """Return the largest value that each node reaches within a limit, and what it then suppresses."""
-        from shoal.core.kernels import first_at_least
+        from shoal.core.table_kernels import first_at_least
 
         at = first_at_least(self.begins, self.below, limit + 1) - 1  # below the least value lies nothing
         return self.values[at].astype(np.int64), self.below[at].astype(np.int64)
@@ -84,10 +83,9 @@ def table_of(spread: Spread) -> Table:
 
 def spread_of_classes(classes: Classes, sensitive: str | None) -> Spread:
     """Tell how the records of one node spread over its classes."""
-    measure = classes.sizes if sensitive is None else classes.distinct(sensitive)
-    values, place = np.unique(measure, return_inverse=True)
-    records = np.bincount(place, classes.sizes, len(values)).astype(np.int64)
-    return Spread(np.array([0, len(values)]), values, records, np.array([len(classes)]), len(classes))
+    found = classes.counts.variety(sensitive)
+    begins, number = np.array([0, len(found.values)]), np.array([found.classes])
+    return Spread(begins, found.values, found.records, number, found.classes)
 
 
 def _small(numbers: IntArray) -> IntArray:
@@ -113,9 +111,7 @@ class Tabulation:
         self.sensitive = tuple(sensitive)
         self._hubs = hubs_over(counts, hierarchies, Books(), memory)
         self._memory = memory
-        rank = {column: place for place, column in enumerate(self._hubs.order)}
-        axes = range(len(lattice.axes))
-        self._walk = sorted(axes, key=lambda axis: min(rank[c] for c in lattice.axes[axis]))
+        self._walk = list(self._hubs.walk(lattice))
         self._counters = self._compiled(hierarchies)
         self._numbers: list[IntArray] = []  # of the nodes counted, slice by slice
         self._tables: dict[str | None, list[Table]] = {name: [] for name in (None, *self.sensitive)}
@@ -125,12 +121,13 @@ class Tabulation:
         found: dict[str | None, tuple[BatchCounter, int]] = {}
         if not self.counts.held:
             return found
-        plain = Counts(self.counts.fields, self.counts.keys, self.counts.sizes, {})
+        counts = self.counts.near()
+        plain = counts.bare()
         room = self._memory // 2 - room_for(plain, self.lattice)
         if plain.words == 1 and room >= 0:
             found[None] = BatchCounter(plain, hierarchies, self.lattice, self._walk), -1
         for name in self.sensitive:
-            joint = self.counts.joint(name)
+            joint = counts.joint(name)
             if joint and (room := room - room_for(joint[0], self.lattice)) >= 0:
                 counter = BatchCounter(joint[0], hierarchies, self.lattice, self._walk)
                 found[name] = counter, (1 << joint[1]) - 1
@@ -181,11 +178,7 @@ class Tabulation:
     def _one(self, index: IntArray, name: str | None) -> Spread:
         """Count one node by itself, where many at once do not fit a word or the memory."""
         counts = self._hubs.counts(self.lattice.node(index.tolist()))
-        if not isinstance(counts, FarCounts):
-            return spread_of_classes(Classes(counts), name)
-        values, records, classes = counts.variety(name)
-        rows = int(classes.sum())
-        return Spread(np.array([0, len(values)]), values, records, np.array([rows]), rows)
+        return spread_of_classes(Classes(counts), name)
 
     def tables(self) -> tuple[IntArray, dict[str | None, Table]]:
         """Return the nodes tabulated, by their place in the lattice, and the tables of each measure."""

@@ -9,21 +9,24 @@ from typing import Any
 import numpy as np
 
 from shoal.core.arrays import IntArray
-from shoal.core.counts import Counts, layout
-from shoal.core.cut_search import Greedy, Ground, Tree
+from shoal.core.counts import layout
+from shoal.core.cut_greedy import Greedy
+from shoal.core.cut_ground import Ground
+from shoal.core.cut_search import Tree
+from shoal.core.held import HeldCounts
 from shoal.core.partition import Axis, partition
 from shoal.core.suda import suda
 
 
 def to_compile(words: int) -> list[Callable[[], object]]:
     """Return what compiles the kernels that keys of so many words need and numba's cache does not hold."""
-    from shoal.core import kernels
+    from shoal.core import cell_kernels, kernels
 
     needed: list[tuple[Any, Callable[[], object]]] = [(kernels.roll_up_word, _roll_up_word)]
     if words > 1:
         needed.append((kernels.roll_up_words, _roll_up_words))
     else:
-        needed.append((kernels.class_sizes, _class_sizes))
+        needed.append((cell_kernels.class_sizes, _class_sizes))
     return [compile_one for kernel, compile_one in needed if not _compiled(kernel)]
 
 
@@ -36,13 +39,13 @@ def to_count_everywhere() -> list[Callable[[], object]]:
 
 def to_tabulate() -> list[Callable[[], object]]:
     """Return what compiles the kernels that tabulate a lattice, look it up, and numba's cache lacks."""
-    from shoal.core import kernels, walks
+    from shoal.core import kernels, table_kernels, walks
 
     needed: list[tuple[Any, Callable[[], object]]] = [
         (kernels.roll_up_word, _roll_up_word),
         (walks.spread_nodes, _spread_nodes),
-        (kernels.first_at_least, _first_at_least),
-        (kernels.choose, _choose),
+        (table_kernels.first_at_least, _first_at_least),
+        (table_kernels.choose, _choose),
     ]
     return [compile_one for kernel, compile_one in needed if not _compiled(kernel)]
 
@@ -61,9 +64,9 @@ def to_project() -> list[Callable[[], object]]:
 
 def to_partition() -> list[Callable[[], object]]:
     """Return what compiles the kernels that cut regions, where numba's cache does not hold them."""
-    from shoal.core import partition_kernels
+    from shoal.core import partition_choice, partition_moves
 
-    kernels = (partition_kernels.propose, partition_kernels.measure, partition_kernels.divide)
+    kernels = (partition_choice.propose, partition_moves.measure, partition_moves.divide)
     return [] if all(map(_compiled, kernels)) else [_partition]
 
 
@@ -104,10 +107,10 @@ def _roll_up_words() -> object:
 
 
 def _class_sizes() -> object:
-    from shoal.core import kernels
+    from shoal.core import cell_kernels
 
     tables = (_zeros(1, 2), _zeros(1, 1), _zeros(1, 1, 1), _zeros(1), np.zeros((4, 4), np.int64))
-    return kernels.class_sizes(
+    return cell_kernels.class_sizes(
         _zeros(1), _zeros(1), _zeros(1), _zeros(1), *tables, 1, *[_zeros(4) for _ in range(4)]
     )
 
@@ -123,14 +126,14 @@ def _count_nodes() -> object:
 def _partition() -> object:
     """Cut a region of four records in two, which calls every kernel."""
     places = np.arange(4)
-    counts = Counts(layout([2]), places.reshape(1, -1), np.ones(4, np.int64), {})
+    counts = HeldCounts(layout([2]), places.reshape(1, -1), np.ones(4, np.int64), {})
     axis = Axis(places, np.arange(4.0))
     return partition(counts, [axis], None, 1, choose="width", relaxed=False)
 
 
 def _find_uniques() -> object:
     """Look for the uniques of two records of two columns."""
-    return suda(Counts(layout([1, 1]), np.array([[0, 3]]), np.ones(2, np.int64), {}))
+    return suda(HeldCounts(layout([1, 1]), np.array([[0, 3]]), np.ones(2, np.int64), {}))
 
 
 def _cut() -> object:
@@ -146,19 +149,19 @@ def _cut() -> object:
 
 
 def _first_at_least() -> object:
-    from shoal.core import kernels
+    from shoal.core import table_kernels
 
     begins, values = _zeros(2), np.zeros(1, np.uint16)
     begins.flags.writeable = values.flags.writeable = False  # as a table's are
-    return kernels.first_at_least(begins, values, 1)
+    return table_kernels.first_at_least(begins, values, 1)
 
 
 def _choose() -> object:
-    from shoal.core import kernels
+    from shoal.core import table_kernels
 
     levels, numbers = np.zeros((1, 1), np.int16), _zeros(1)
     numbers.flags.writeable = False  # as a profile's are
-    return kernels.choose(levels, _zeros(1), _zeros(1), _zeros(1), numbers, _zeros(1), _zeros(1), 0)
+    return table_kernels.choose(levels, _zeros(1), _zeros(1), _zeros(1), numbers, _zeros(1), _zeros(1), 0)
 
 
 def _spread_nodes() -> object:

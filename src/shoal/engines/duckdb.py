@@ -24,8 +24,9 @@ from ibis.expr.types import Table
 
 from shoal.core.arrays import IntArray
 from shoal.core.contracts import Target
-from shoal.core.counts import Domain
+from shoal.core.counts import Counts, Domain
 from shoal.engines import relations
+from shoal.engines.each import count_each
 from shoal.engines.foreign import READERS, read_foreign
 from shoal.engines.frames import check_names, checked, header_of
 from shoal.engines.over_ibis import HELD, OverIbis, check_file, ending_of, held_name
@@ -80,6 +81,14 @@ class DuckDb(OverIbis):
     def distinct(self, table: Table, columns: Sequence[str]) -> tuple[dict[str, pa.Array], int]:
         """Return the distinct values of columns, and the rows, in one pass."""
         return relations.distinct_at_once(table, columns, self.fetch)
+
+    def count_each(self, table: Table, columns: Sequence[str]) -> Iterator[tuple[Counts, Domain]]:
+        """Count the values of every column, several by one query."""
+        with self.told(self.path_of(table)):
+            self.fetch(table.limit(0))  # what Ibis holds itself is put into the database only when fetched
+            kinds = {name: table.schema()[name] for name in columns}
+            text = str(self.connection.compile(table))
+            yield from count_each(text, kinds, lambda query: self.connection.con.sql(query).to_arrow_table())
 
     def positions(
         self, table: Table, columns: Sequence[str], domains: Mapping[str, Domain], keys: IntArray
@@ -161,9 +170,12 @@ class DuckDb(OverIbis):
         except duckdb.InterruptException:
             raise KeyboardInterrupt from None  # the database's word for a signal
         except RuntimeError as error:
-            if str(error) != "Query interrupted":
+            if str(error) == "Query interrupted":
+                raise KeyboardInterrupt from None
+            if not isinstance(error, pa.ArrowException):
                 raise
-            raise KeyboardInterrupt from None
+            message = "A column holds what cannot be read as values: lists, structs, intervals. Leave it out."
+            raise DataError(message) from None
         except (duckdb.OutOfMemoryException, MemoryError):
             message = "The database ran out of memory. Raise --memory-limit or free disk space."
             raise DataError(message) from None

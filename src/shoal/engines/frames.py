@@ -33,12 +33,11 @@ def check_names(names: Sequence[str]) -> None:
             raise DataError(message)
         other = seen.setdefault(name.lower(), place)
         if other != place:
-            same = "the same name" if names[other - 1] == name else "names that differ only in case"
-            # A line with numbers is a record, not a header: it is not shown.
-            shown = (
-                "" if any(re.search(r"\d{2}", n) for n in names) else f": {names[other - 1]!r} and {name!r}"
-            )
-            message = f"Columns {other} and {place} have {same}{shown}. Rename one."
+            # A name that stands twice is not shown: such a line may be a record and no header.
+            same = "the same name"
+            if names[other - 1] != name:
+                same = f"names that differ only in case: {names[other - 1]!r} and {name!r}"
+            message = f"Columns {other} and {place} have {same}. Rename one."
             raise DataError(message)
 
 

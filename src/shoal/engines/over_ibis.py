@@ -31,7 +31,8 @@ HELD = "shoal_"  # begins the names of tables that hold what we put into a backe
 class OverIbis(Engine, Site):
     """Counts and recodes where the rows are; what crosses over are dimension tables, keys and counts."""
 
-    memory_limit: str | None = field(default=None, kw_only=True)  # such as 4GB; half of the machine's without
+    memory_limit: str | None = field(default=None, kw_only=True)
+    """Memory for all that grows with the table, as `4GB`; without it, half of the machine's."""
 
     def __post_init__(self) -> None:
         """Refuse a memory limit that is not a size."""
@@ -134,7 +135,12 @@ def ending_of(path: Path, known: Sequence[str]) -> str:
 
 def check_file(path: Path) -> None:
     """Refuse a path at which there is nothing to read."""
-    if not path.exists():
+    try:
+        there = path.exists()
+    except OSError as error:
+        message = f"Cannot read {str(path)!r}: {error.strerror}."
+        raise DataError(message) from None
+    if not there:
         message = f"No such file: {str(path)!r}."
         raise DataError(message)
     if not path.is_file():

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -27,42 +27,9 @@ from shoal.engines.binary_copy import packed, unpacked
 from shoal.engines.frames import check_names
 from shoal.engines.names import parts_of, quoted, refuse_file
 from shoal.engines.over_ibis import HELD, OverIbis, held_name
-from shoal.errors import DataError, OutputError
-
-# Types whose values come here and go back unchanged; those of other types are read as text.
-_PLAIN = re.compile(
-    r"(smallint|integer|bigint|real|double precision|numeric|boolean|text|character varying|date"
-    r"|timestamp|time without time zone)(\W.*)?( with(out)? time zone)?"
-)
-_NO_ROOM = (
-    psycopg.errors.DiskFull,
-    psycopg.errors.OutOfMemory,
-    psycopg.errors.ProgramLimitExceeded,
-    psycopg.errors.ConfigurationLimitExceeded,
-)
-_ENDED = ("57P01", "57P02", "57P03", "57P05")  # by an administrator, a crash, a restart, a time limit
-_TYPES = (
-    (pa.types.is_boolean, "boolean"),
-    (pa.types.is_integer, "bigint"),
-    (pa.types.is_floating, "double precision"),
-    (pa.types.is_decimal, "numeric"),
-    (pa.types.is_date, "date"),
-    (pa.types.is_time, "time"),
-)
-
-
-def _text(value: Any) -> str:
-    """Write a value as the database writes it."""
-    raise TypeError
-
-
-def _trim(value: Any) -> Any:
-    """Write a number without zeros at its end."""
-    raise TypeError
-
-
-_trimmed = ibis.udf.scalar.builtin(_trim, name="trim_scale", signature=(("decimal",), "decimal"))
-_as_text = ibis.udf.scalar.builtin(_text, name="text", signature=((None,), "string"))
+from shoal.engines.postgres_errors import told
+from shoal.engines.postgres_types import PLAIN, arrow_of, in_text, is_plain, trimmed, type_of
+from shoal.errors import DataError
 
 
 @dataclass(frozen=True)
@@ -95,35 +62,8 @@ class Postgres(OverIbis, TableEngine):
     @contextmanager
     def told(self, path: Path | None = None) -> Iterator[None]:
         """Turn the database's errors into ours: its texts may quote rows."""
-        try:
+        with told():
             yield
-        except _NO_ROOM:
-            message = "The database has no room left for this. Free some space there and run again."
-            raise OutputError(message) from None
-        except psycopg.errors.InsufficientPrivilege:
-            message = "The database does not allow this to its user. Ask for the right to read or to create."
-            raise DataError(message) from None
-        except psycopg.errors.DependentObjectsStillExist:
-            message = "Views or other tables depend on the table to be replaced. Name another output."
-            raise OutputError(message) from None
-        except psycopg.errors.WrongObjectType:
-            message = "What has the name of the output is not a table. Name another output."
-            raise OutputError(message) from None
-        except (psycopg.errors.DuplicateTable, psycopg.errors.UniqueViolation):
-            message = "A table of this name appeared while this ran. Use --force to replace it."
-            raise OutputError(message) from None
-        except psycopg.errors.InvalidSchemaName:
-            message = "The database has no such schema. Create it first."
-            raise OutputError(message) from None
-        except psycopg.errors.QueryCanceled:
-            message = "The database cancelled a query, by its own time limit or its administrator's word."
-            raise DataError(message) from None
-        except psycopg.Error as error:
-            if isinstance(error, psycopg.OperationalError | psycopg.InterfaceError) and _lost(error):
-                message = "The connection to the database was lost; nothing was released. Run again."
-                raise DataError(message) from None
-            message = f"The database refused a query ({type(error).__name__})."
-            raise DataError(message) from None
 
     def named(self, source: str | Path) -> Table:
         """Open a table or view: NAME or SCHEMA.NAME, in double quotes where a name is unusual."""
@@ -149,10 +89,10 @@ class Postgres(OverIbis, TableEngine):
                 'which it has another, such as COLLATE "C".'
             )
             raise DataError(message)
-        odd = [column for column, kind, _ in kinds if not _PLAIN.fullmatch(kind)]
+        odd = [column for column, kind, _ in kinds if not PLAIN.fullmatch(kind)]
         # What is the same number must look the same: 1.0 as 1.00.
-        trimmed = {column: _trimmed(table[column]) for column, kind, _ in kinds if kind == "numeric"}
-        return _in_text(table.mutate(**trimmed) if trimmed else table, odd)
+        shorter = {column: trimmed(table[column]) for column, kind, _ in kinds if kind == "numeric"}
+        return in_text(table.mutate(**shorter) if shorter else table, odd)
 
     def _found(self, parts: tuple[str, ...]) -> str | None:
         """Return the schema that holds a table or view."""
@@ -168,8 +108,8 @@ class Postgres(OverIbis, TableEngine):
         table = super().open(source)
         if not isinstance(source, Table):
             return table
-        odd = [name for name, kind in table.schema().items() if kind.is_string() or not _plain(kind)]
-        return _in_text(table, odd)
+        odd = [name for name, kind in table.schema().items() if kind.is_string() or not is_plain(kind)]
+        return in_text(table, odd)
 
     @cached_property
     def _held(self) -> list[str]:
@@ -190,7 +130,7 @@ class Postgres(OverIbis, TableEngine):
     def hold(self, table: pa.Table) -> Table:
         """Copy a table into a temporary one."""
         columns = sql.SQL(", ").join(
-            sql.SQL("{} {}").format(sql.Identifier(field.name), sql.SQL(_type_of(field.type)))
+            sql.SQL("{} {}").format(sql.Identifier(field.name), sql.SQL(type_of(field.type)))
             for field in table.schema
         )
         whole = all(pa.types.is_int64(field.type) for field in table.schema) and not any(
@@ -219,7 +159,7 @@ class Postgres(OverIbis, TableEngine):
                     return whole
             cursor = self._server.execute(sql.SQL(self._sql(table)))
             try:
-                return _arrow_of(cursor.fetchall(), table.schema().to_pyarrow())
+                return arrow_of(cursor.fetchall(), table.schema().to_pyarrow())
             except (psycopg.DataError, pa.ArrowException, OverflowError):
                 what = (
                     f"Column {table.columns[0]!r} holds" if len(table.columns) == 1 else "Some columns hold"
@@ -365,42 +305,10 @@ def _read_by(source: Any) -> list[str]:
     ]
 
 
-def _plain(kind: Any) -> bool:
-    """Tell whether values of a type come here and go back unchanged."""
-    return bool(kind.is_numeric() or kind.is_boolean() or kind.is_array()) or (
-        kind.is_temporal() and not kind.is_interval()
-    )
-
-
-def _in_text(table: Table, columns: Sequence[str]) -> Table:
-    return table.mutate(**{name: _as_text(table[name]) for name in columns}) if columns else table
-
-
 def _quoted(parts: tuple[str, ...]) -> str:
     """Write a name as the server reads it."""
     return quoted(parts, '"')
 
 
-def _lost(error: psycopg.Error) -> bool:
-    """Tell an end of the connection from what the server refuses over one that stands."""
-    return error.sqlstate is None or error.sqlstate[:2] == "08" or error.sqlstate in _ENDED
-
-
 def _identifier(name: str) -> sql.Identifier:
     return sql.Identifier(*_parts(name))
-
-
-def _type_of(kind: pa.DataType) -> str:
-    if pa.types.is_timestamp(kind):
-        return "timestamptz" if kind.tz else "timestamp"
-    return next((name for is_one, name in _TYPES if is_one(kind)), "text")
-
-
-def _arrow_of(rows: Sequence[tuple[Any, ...]], schema: pa.Schema) -> pa.Table:
-    """Make a table of rows; decimals take as many digits as they have."""
-    columns = list(zip(*rows, strict=True)) if rows else [()] * len(schema)
-    arrays = [
-        pa.array(values, None if pa.types.is_decimal(field.type) and any(values) else field.type)
-        for field, values in zip(schema, columns, strict=True)
-    ]
-    return pa.table(arrays, names=schema.names)

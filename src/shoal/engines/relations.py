@@ -23,8 +23,9 @@ import pyarrow.compute as pc
 from ibis.expr.types import IntegerValue, Table
 
 from shoal.core.arrays import IntArray
-from shoal.core.counts import Counts, Domain, Field, from_joint, layout
+from shoal.core.counts import Counts, Domain, Field, layout
 from shoal.core.far import FarCounts
+from shoal.core.held import from_joint
 from shoal.core.memory import fits
 from shoal.errors import DataError
 
@@ -75,16 +76,25 @@ def distinct_at_once(
 
 def domains(site: Site, table: Table, columns: Sequence[str]) -> tuple[dict[str, Domain], int]:
     """Return each column's distinct values, in an order that the rows' order does not touch; and the rows."""
-    found = {}
     seen, rows = site.distinct(table, columns)
-    for name, values in seen.items():
-        try:
-            values = values.take(pc.sort_indices(values))
-        except pa.ArrowNotImplementedError:
-            message = f"Column {name!r} holds {values.type}; a column to count must hold single values."
-            raise DataError(message) from None
-        found[name] = Domain(name, values, tuple(map(text_of, _plain(values))))
-    return found, rows
+    return {name: domain_of(name, values)[0] for name, values in seen.items()}, rows
+
+
+def domain_of(name: str, values: pa.Array) -> tuple[Domain, IntArray]:
+    """Put a column's distinct values in their canonical order; and tell where each was."""
+    try:
+        order = pc.sort_indices(values)
+    except pa.ArrowNotImplementedError:
+        message = f"Column {name!r} holds {values.type}; a column to count must hold single values."
+        raise DataError(message) from None
+    values = values.take(order)
+    return Domain(name, values, _texts(values)), order.to_numpy()
+
+
+def _texts(values: pa.Array) -> tuple[str | None, ...]:
+    if pa.types.is_string(values.type):
+        return tuple(values.to_pylist())
+    return tuple(map(text_of, _plain(values)))
 
 
 def _plain(values: pa.Array) -> Sequence[object]:
@@ -131,7 +141,7 @@ def count(
         grouped = grouped.order_by(list(reversed(words)))
     packed = site.fetch(grouped)
     if any(packed[name].null_count for name in words):
-        raise _changed()
+        raise changed()
     keys = np.stack([packed[name].to_numpy() for name in words])
     sizes = packed[COUNT].to_numpy()
     counts = from_joint(
@@ -153,7 +163,7 @@ def _far(
 
     nulls = [grouped[name].isnull() for name in grouped.columns if name != COUNT]
     if rows_of(site, grouped.filter(reduce(or_, nulls))):
-        raise _changed()
+        raise changed()
     fields = layout([domain.bits for domain in found.values()])
     store = KeyTable(site, grouped, fields, [len(domain) for domain in found.values()])
     places = {name: place for place, name in enumerate(found) if name in sensitive}
@@ -172,7 +182,8 @@ def rows_of(site: Site, table: Table) -> int:
     return int(counted[COUNT][0].as_py())
 
 
-def _changed() -> DataError:
+def changed() -> DataError:
+    """Say that a table did not stay the same."""
     return DataError("The table changed while it was counted. Give one that stays as it is.")
 
 

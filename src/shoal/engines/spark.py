@@ -37,6 +37,7 @@ class Spark(OverIbis, TableEngine):
     """Works in a Spark session: one that is running, or a new one on a master."""
 
     master: str = "local[*]"
+    """Where a new session runs, as `local[4]` or `spark://host:7077`."""
 
     formats: ClassVar[tuple[str, ...]] = (".csv", ".tsv", ".parquet")
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from shoal.core.arrays import FloatArray
 from shoal.core.classes import Classes
-from shoal.core.evaluate import Problem
+from shoal.core.problem import Problem
 from shoal.core.recoding import Recoding
 
 

@@ -8,7 +8,7 @@ from typing import ClassVar
 from shoal.core.arrays import BoolArray
 from shoal.core.classes import Classes
 from shoal.core.contracts import Metric, When
-from shoal.core.evaluate import Problem
+from shoal.core.problem import Problem
 from shoal.core.recoding import Recoding
 
 

@@ -10,10 +10,10 @@ import numpy as np
 from shoal.core.arrays import BoolArray, FloatArray
 from shoal.core.classes import Classes
 from shoal.core.contracts import Metric, When
-from shoal.core.evaluate import Problem
 from shoal.core.groups import shares
 from shoal.core.hierarchy import Hierarchy
 from shoal.core.lattice import Node
+from shoal.core.problem import Problem
 from shoal.core.recoding import Recoding
 
 
@@ -22,6 +22,9 @@ class Coverage(Metric):
     """Average (values of the group - 1) / (values of the column - 1); a suppressed record counts 1."""
 
     aggregate: Literal["mean", "geometric"] = "mean"
+    """Over columns: their mean, or the product of (1 + loss of a column), each to the power of its share
+    of the weights, minus 1.
+    """
 
     monotone: ClassVar[When] = When.WITHOUT_SUPPRESSION
     separable: ClassVar[When] = When.WITHOUT_SUPPRESSION
@@ -52,7 +55,7 @@ class Coverage(Metric):
         return columns
 
     def _by_value(self, problem: Problem, node: Node, classes: Classes, suppressed: BoolArray) -> list[float]:
-        lost = classes.counts.only(suppressed) if suppressed.any() else None
+        lost = classes.counts.near().only(suppressed) if suppressed.any() else None
         columns = []
         for column, level in enumerate(node):
             hierarchy = problem.hierarchies[column]

@@ -10,7 +10,7 @@ import numpy as np
 from shoal.core.arrays import BoolArray
 from shoal.core.classes import Classes
 from shoal.core.contracts import Charge, Metric, When
-from shoal.core.evaluate import Problem
+from shoal.core.problem import Problem
 from shoal.core.recoding import Recoding
 
 

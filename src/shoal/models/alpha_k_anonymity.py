@@ -12,6 +12,7 @@ from shoal.core.classes import Classes
 from shoal.core.contracts import When
 from shoal.errors import PolicyError
 from shoal.models.sensitive_model import SensitiveModel, above_caps
+from shoal.models.settings import at_least_one
 from shoal.models.thresholds import CLOSE, rounded_up, within
 
 
@@ -20,7 +21,9 @@ class AlphaKAnonymity(SensitiveModel):
     """Refuse classes of fewer than k records, or in which one sensitive value has more than alpha."""
 
     alpha: float
+    """The greatest share of one value in a class, above 0 and at most 1."""
     k: int
+    """The records that every class must have, 1 or more."""
 
     monotone: ClassVar[When] = When.WITHOUT_SUPPRESSION
 
@@ -29,9 +32,7 @@ class AlphaKAnonymity(SensitiveModel):
         if not 0 < self.alpha <= 1:
             message = f"alpha must be above 0 and at most 1, got {self.alpha}."
             raise PolicyError(message)
-        if self.k < 1:
-            message = f"k must be at least 1, got {self.k}."
-            raise PolicyError(message)
+        at_least_one(k=self.k)
 
     @property
     def least_size(self) -> int:

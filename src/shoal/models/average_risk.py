@@ -17,6 +17,7 @@ class AverageRisk(Model):
     """Refuse releases whose classes are on average smaller than one over the risk."""
 
     risk: float
+    """The greatest mean risk of a released record, above 0 and at most 1."""
 
     monotone: ClassVar[When] = When.WITHOUT_SUPPRESSION
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
@@ -11,8 +10,8 @@ import numpy as np
 from shoal.core.arrays import BoolArray, FloatArray
 from shoal.core.classes import Classes
 from shoal.core.contracts import When
-from shoal.errors import PolicyError
 from shoal.models.sensitive_model import SensitiveModel, above_caps
+from shoal.models.settings import above_zero
 from shoal.models.thresholds import CLOSE, rounded_up, within
 
 
@@ -21,15 +20,16 @@ class DeltaDisclosure(SensitiveModel):
     """Refuse classes in which |ln(q / p)| reaches delta for some value of the column."""
 
     delta: float
-    present_only: bool = False  # look only at values that occur in the class, as ARX does
+    """The logarithm of the factor that shares must not reach, above 0."""
+    present_only: bool = False
+    """Look only at values that occur in the class, as ARX does."""
 
     monotone: ClassVar[When] = When.WITHOUT_SUPPRESSION
+    values_alone = True
 
     def __post_init__(self) -> None:
         """Refuse a delta that means nothing."""
-        if not 0 < self.delta < math.inf:
-            message = f"delta must be a number above 0, got {self.delta}."
-            raise PolicyError(message)
+        above_zero(delta=self.delta)
 
     @property
     def needs_reference(self) -> bool:

@@ -19,8 +19,11 @@ class DeltaPresence(Model):
     """Refuse classes whose share of the population's class is outside the bounds."""
 
     maximum: float
-    population: str  # a table that holds at least the sample's records, in the same columns
+    """The greatest share of a class of the population that may be in the table, from 0 to 1."""
+    population: str
+    """The file that the records were drawn from: at least the table's records, in the same columns."""
     minimum: float = 0.0
+    """The least such share, from 0 to 1."""
 
     monotone: ClassVar[When] = When.WITHOUT_SUPPRESSION
 

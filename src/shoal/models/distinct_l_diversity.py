@@ -10,8 +10,8 @@ import numpy as np
 from shoal.core.arrays import BoolArray, FloatArray
 from shoal.core.classes import Classes
 from shoal.core.contracts import When
-from shoal.errors import PolicyError
 from shoal.models.sensitive_model import SensitiveModel
+from shoal.models.settings import at_least_one
 from shoal.models.thresholds import within
 
 
@@ -20,14 +20,14 @@ class DistinctLDiversity(SensitiveModel):
     """Refuse classes with fewer than l distinct values of a sensitive column."""
 
     l: int
+    """The different values that every class must hold, 1 or more."""
 
     monotone: ClassVar[When] = When.ALWAYS
+    values_alone = True
 
     def __post_init__(self) -> None:
         """Refuse an l that means nothing."""
-        if self.l < 1:
-            message = f"l must be at least 1, got {self.l}."
-            raise PolicyError(message)
+        at_least_one(l=self.l)
 
     @property
     def least_size(self) -> int:

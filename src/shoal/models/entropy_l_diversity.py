@@ -21,8 +21,10 @@ class EntropyLDiversity(SensitiveModel):
     """Refuse classes whose entropy of a sensitive column is below the logarithm of l."""
 
     l: float
+    """The equally frequent values that a class must be worth, 1 or more; fractions are allowed."""
 
     monotone: ClassVar[When] = When.WITHOUT_SUPPRESSION
+    values_alone = True
 
     def __post_init__(self) -> None:
         """Refuse an l that means nothing."""

@@ -10,7 +10,7 @@ import numpy as np
 from shoal.core.arrays import BoolArray, IntArray
 from shoal.core.classes import Classes
 from shoal.core.contracts import Model, When
-from shoal.errors import PolicyError
+from shoal.models.settings import at_least_one
 from shoal.models.thresholds import within
 
 
@@ -19,16 +19,16 @@ class KAnonymity(Model):
     """Refuse classes of fewer than k records, or of fewer than k distinct units such as persons."""
 
     k: int
-    unit: str | None = None  # a column that tells persons apart, where they may have several records
+    """The records that every class must have, 1 or more."""
+    unit: str | None = None
+    """A column that tells persons apart, where they may have several records: then k different persons."""
 
     monotone: ClassVar[When] = When.ALWAYS
     by_size: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         """Refuse a k that means nothing."""
-        if self.k < 1:
-            message = f"k must be at least 1, got {self.k}."
-            raise PolicyError(message)
+        at_least_one(k=self.k)
 
     def violations(self, classes: Classes) -> BoolArray:
         """Mark the classes with fewer than k records, or units."""

@@ -8,7 +8,7 @@ from typing import ClassVar, Self
 from shoal.core.arrays import BoolArray
 from shoal.core.classes import Classes
 from shoal.core.contracts import Model, When
-from shoal.errors import PolicyError
+from shoal.models.settings import at_least_one
 from shoal.models.thresholds import within
 
 
@@ -17,15 +17,15 @@ class KMap(Model):
     """Refuse classes that fewer than k records of a population fall into."""
 
     k: int
-    population: str  # a table that holds at least the sample's records, in the same columns
+    """The records that every class must have in the population, 1 or more."""
+    population: str
+    """The file that the records were drawn from: at least the table's records, in the same columns."""
 
     monotone: ClassVar[When] = When.ALWAYS
 
     def __post_init__(self) -> None:
         """Refuse a k that means nothing."""
-        if self.k < 1:
-            message = f"k must be at least 1, got {self.k}."
-            raise PolicyError(message)
+        at_least_one(k=self.k)
 
     @property
     def population_table(self) -> str:

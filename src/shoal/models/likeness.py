@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from abc import abstractmethod
 from dataclasses import dataclass, replace
 from typing import Self
@@ -11,8 +10,8 @@ import numpy as np
 
 from shoal.core.arrays import BoolArray, FloatArray
 from shoal.core.classes import Classes
-from shoal.errors import PolicyError
 from shoal.models.sensitive_model import SensitiveModel, above_caps
+from shoal.models.settings import above_zero
 from shoal.models.thresholds import CLOSE, rounded_up, within
 
 
@@ -21,12 +20,11 @@ class Likeness(SensitiveModel):
     """Refuse classes in which a value's share exceeds its cap."""
 
     beta: float
+    """The greatest relative gain, above 0; 1 allows twice the share."""
 
     def __post_init__(self) -> None:
         """Refuse a beta that means nothing."""
-        if not 0 < self.beta < math.inf:
-            message = f"beta must be a number above 0, got {self.beta}."
-            raise PolicyError(message)
+        above_zero(beta=self.beta)
 
     @property
     def needs_reference(self) -> bool:

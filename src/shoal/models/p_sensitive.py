@@ -12,6 +12,7 @@ from shoal.core.classes import Classes
 from shoal.core.contracts import When
 from shoal.errors import PolicyError
 from shoal.models.sensitive_model import SensitiveModel
+from shoal.models.settings import at_least_one
 from shoal.models.thresholds import within
 
 
@@ -20,16 +21,15 @@ class PSensitive(SensitiveModel):
     """Refuse classes of fewer than k records or fewer than p distinct values of a sensitive column."""
 
     p: int
+    """The different values that every class must hold, from 1 to k."""
     k: int
+    """The records that every class must have, 1 or more."""
 
     monotone: ClassVar[When] = When.ALWAYS
 
     def __post_init__(self) -> None:
         """Refuse settings that mean nothing."""
-        for name, value in (("p", self.p), ("k", self.k)):
-            if value < 1:
-                message = f"{name} must be at least 1, got {value}."
-                raise PolicyError(message)
+        at_least_one(p=self.p, k=self.k)
         if self.p > self.k:
             message = f"p must not be above k, got p={self.p} and k={self.k}."
             raise PolicyError(message)

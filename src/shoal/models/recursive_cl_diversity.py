@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
@@ -11,8 +10,8 @@ import numpy as np
 from shoal.core.arrays import BoolArray, FloatArray, IntArray
 from shoal.core.classes import Classes, Distribution
 from shoal.core.contracts import When
-from shoal.errors import PolicyError
 from shoal.models.sensitive_model import SensitiveModel
+from shoal.models.settings import above_zero, at_least_one
 from shoal.models.thresholds import rounded_up, within
 
 
@@ -21,18 +20,17 @@ class RecursiveClDiversity(SensitiveModel):
     """Refuse classes whose most frequent value is not below c times those from the l-th on."""
 
     c: float
+    """How many times the rest the most frequent value must stay below, above 0."""
     l: int
+    """The value, by frequency, from which on the rest is counted, 1 or more."""
 
     monotone: ClassVar[When] = When.WITHOUT_SUPPRESSION
+    values_alone = True
 
     def __post_init__(self) -> None:
         """Refuse settings that mean nothing."""
-        if not 0 < self.c < math.inf:
-            message = f"c must be a number above 0, got {self.c}."
-            raise PolicyError(message)
-        if self.l < 1:
-            message = f"l must be at least 1, got {self.l}."
-            raise PolicyError(message)
+        above_zero(c=self.c)
+        at_least_one(l=self.l)
 
     @property
     def least_size(self) -> int:

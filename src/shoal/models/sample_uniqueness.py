@@ -17,6 +17,7 @@ class SampleUniqueness(Model):
     """Refuse releases in which more than a share of the records are unique."""
 
     share: float
+    """The greatest share of released records that are unique, from 0 to 1."""
 
     # A record that is unique was unique below, but there a model about a population may have suppressed it.
     monotone: ClassVar[When] = When.WITHOUT_SUPPRESSION

@@ -22,7 +22,8 @@ _ROOM = 1e-6  # less than this is not told from nothing
 class SensitiveModel(Model):
     """A model that every class must satisfy for a sensitive column, or for each of them."""
 
-    column: str | None = None  # None: every sensitive column
+    column: str | None = None
+    """The sensitive column to look at; without it, every one."""
 
     def sensitive(self, available: Sequence[str]) -> tuple[str, ...]:
         """Name the model's column, or every sensitive one."""

@@ -23,9 +23,12 @@ class TCloseness(SensitiveModel):
     """Refuse classes whose distribution of a sensitive column is farther than t from the whole input's."""
 
     t: float
+    """The greatest distance of a class, from 0 to 1."""
     distance: Literal["equal", "ordered", "hierarchical"] = "equal"
+    """How far apart two values are."""
 
     monotone: ClassVar[When] = When.WITHOUT_SUPPRESSION
+    values_alone = True
 
     def __post_init__(self) -> None:
         """Refuse a t that means nothing."""

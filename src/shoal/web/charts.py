@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from shoal.comparison import Row
-from shoal.findings import Suppression
+from shoal.diagnosing.findings import Suppression
 from shoal.web.views import HeightRow
 
 

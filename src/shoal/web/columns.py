@@ -9,15 +9,18 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from shoal.errors import HierarchyError, ShoalError, UnknownName
-from shoal.init import Guess
+from shoal.errors import HierarchyError, UnknownName
 from shoal.inspection import Inspection, Preview, hierarchy_rows, inspect
+from shoal.policies.guesses import Guess
 from shoal.policy import Policy
+from shoal.web.answers import ColumnAnswer, IdentifierAnswer
 from shoal.web.refusals import NotReady, Refused, beside
-from shoal.web.shown import ColumnRow, Trial
+from shoal.web.trials import Trial, Trials
 
 Progress = Callable[[str, int, int | None], None]
 T = TypeVar("T")
+NO_TABLE = "Choose a table first."
+NO_COLUMNS = "Give at least one column the role quasi-identifier."
 ROLES = ("identifier", "quasi-identifier", "sensitive", "other")
 SETTINGS = ("max_level", "min_level", "weight", "release_as", "identifying")  # of a quasi-identifier
 
@@ -35,7 +38,7 @@ class Columns:
         self._chosen: set[str] = set()  # columns whose hierarchy somebody chose
         self._columns: dict[str, dict[str, Any]] = {}
         self._files: dict[str, list[list[str]]] = {}  # rows of hierarchies that are files, by column
-        self._trials: dict[str, tuple[Any, Trial]] = {}
+        self._trials: Trials  # of the table, once there is one
         self._version = 0  # of all that is said above
         self._known: dict[str, tuple[int, Any]] = {}  # what follows from one version
 
@@ -55,23 +58,23 @@ class Columns:
         """Take a table, look at its columns and begin anew with what they suggest."""
         found = inspect(table, progress=progress)
         with self.lock:
+            self._trials = Trials(found)  # before it is seen that there is a table
+            self._columns = {guess.column: _suggested(guess) for guess in found.columns}
             self.table, self.name, self.inspection = Path(table), name or Path(table).name, found
             self.revision += 1
             self._version += 1
-            self._columns = {guess.column: _suggested(guess) for guess in found.columns}
             self._forget()
         return found
 
     def _forget(self) -> None:
         """Let go of what was said of the table before."""
-        self._chosen, self._files, self._trials = set(), {}, {}
+        self._chosen, self._files = set(), {}
 
     @property
     def opened(self) -> Inspection:
         """What the table's columns are; refused where none is chosen."""
         if self.inspection is None:
-            message = "Choose a table first."
-            raise NotReady(message, "table")
+            raise NotReady(NO_TABLE, "table")
         return self.inspection
 
     @property
@@ -81,7 +84,7 @@ class Columns:
 
     # Roles and hierarchies.
 
-    def columns(self) -> list[ColumnRow]:
+    def columns(self) -> list[ColumnAnswer]:
         """Return the column table."""
         rows = []
         for guess in self.opened.columns:
@@ -91,7 +94,7 @@ class Columns:
                 spec = self._columns[guess.column].get("hierarchy")
                 trial = self._fit(guess.column)
             rows.append(
-                ColumnRow(
+                ColumnAnswer(
                     column=guess.column,
                     kind=guess.kind,
                     distinct=guess.distinct,
@@ -103,7 +106,7 @@ class Columns:
                     hierarchy=spec,
                     height=trial.preview.height if trial.preview else None,
                     problem=trial.problem,
-                    identifier=guess.identifier.to_dict() if guess.identifier else None,
+                    identifier=_identifier(guess),
                 )
             )
         return rows
@@ -116,6 +119,12 @@ class Columns:
     def quasi_identifiers(self) -> tuple[str, ...]:
         """The columns that are generalized."""
         return self.of_role("quasi-identifier")
+
+    def needed(self, field: str | None = None) -> tuple[str, ...]:
+        """Return the quasi-identifiers; refused where there is none."""
+        if not self.quasi_identifiers:
+            raise NotReady(NO_COLUMNS, field)
+        return self.quasi_identifiers
 
     def choose_role(self, column: str, role: str) -> None:
         """Give a column another role; its hierarchy is kept for when it is one again."""
@@ -130,18 +139,14 @@ class Columns:
     def preview(self, column: str, spec: Any, *, values: int = 8) -> Trial:
         """Try a hierarchy on a column without choosing it."""
         self._check(column)
-        try:
-            return Trial(self.opened.preview(column, spec, self._files.get(column, ()), values=values))
-        except HierarchyError as error:
-            return Trial(None, str(error), error.values[:20])
-        except ShoalError as error:
-            return Trial(None, str(error))
+        return self._trials.trial(column, spec, self._files.get(column, ()), values)
 
     def choose_hierarchy(self, column: str, spec: Any) -> Preview:
         """Take a hierarchy that fits; one that does not is refused and the old one stays."""
         self._check(column)
+        rows = self._files.get(column, ())
         with beside("spec"):
-            found = self.opened.preview(column, spec, self._files.get(column, ()))
+            found = self._trials.trial(column, spec, rows).preview or self.opened.preview(column, spec, rows)
         with self.lock:
             self._columns[column]["hierarchy"] = spec
             self._chosen.add(column)
@@ -162,13 +167,16 @@ class Columns:
                     rows = hierarchy_rows(path, column)
                 except HierarchyError as error:
                     raise HierarchyError(str(error).replace(f"{home}/", ""), error.values) from None
-                found = self.opened.preview(column, {"csv": stem}, rows)
+                spec = {"csv": stem}
+                found = self._trials.trial(column, spec, rows).preview or self.opened.preview(
+                    column, spec, rows
+                )
         finally:
             path.unlink(missing_ok=True)
             home.rmdir()
         with self.lock:
             self._files[column] = rows
-            self._columns[column]["hierarchy"] = {"csv": stem}
+            self._columns[column]["hierarchy"] = spec
             self._chosen.add(column)
             self._version += 1
         return found
@@ -205,18 +213,17 @@ class Columns:
     def _fit(self, column: str) -> Trial:
         """Try a column's own hierarchy, once."""
         spec = self._columns[column].get("hierarchy")
-        key = (self.revision, spec, id(self._files.get(column)))
-        known = self._trials.get(column)
-        if known is None or known[0] != key:
-            known = (key, self.preview(column, spec))
-            self._trials[column] = known
-        return known[1]
+        return self._trials.chosen(column, spec, self._files.get(column, ()))
 
     def _check(self, column: str) -> None:
         if column not in self.opened.names:
             error = UnknownName(column[:80], "column", self.opened.names, in_order=True)
             error.field = "column"  # type: ignore[attr-defined]
             raise error
+
+
+def _identifier(guess: Guess) -> IdentifierAnswer | None:
+    return IdentifierAnswer(**guess.identifier.to_dict()) if guess.identifier else None
 
 
 def _suggested(guess: Guess) -> dict[str, Any]:

@@ -9,13 +9,13 @@ import shutil
 import tempfile
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from shoal.errors import ShoalError
 from shoal.policy import Policy
+from shoal.web.answers import FileAnswer
 from shoal.web.columns import Progress
 from shoal.web.desk import Desk
 from shoal.web.downloads import ENDINGS
@@ -25,14 +25,6 @@ from shoal.web.refusals import Refused, TooLarge, Unknown
 UPLOAD_LIMIT = 1 << 30  # bytes
 MOST_DESKS = 64
 _MOST_FILES = 1_000  # that are listed to choose from
-
-
-@dataclass(frozen=True)
-class TableFile:
-    """A table below the given folder."""
-
-    name: str  # its path from there, with slashes
-    size: int
 
 
 class Desks:
@@ -116,17 +108,16 @@ class Desks:
 
     # Tables.
 
-    def begin(self, name: str, progress: Progress | None = None) -> bool:
-        """Put the table and the policy given with the command on a desk; tell whether there is one."""
+    def begin(self, name: str, progress: Progress | None = None) -> None:
+        """Put the table and the policy given with the command on a desk, where there are any."""
         desk = self.desk(name)
         if self.data is None:
-            return False
+            return
         with _named(self.data, self.data.name):
             desk.open(self.data, self.data.name, progress)
         if self.policy is not None:
             desk.adopt(self.policy)
         desk.fit()
-        return True
 
     def place(self, name: str, path: Path, shown: str, progress: Progress | None = None) -> None:
         """Open a table on a desk; an earlier upload, and one that cannot be read, is removed."""
@@ -142,7 +133,7 @@ class Desks:
             _remove(before, desk.folder)
         desk.fit()
 
-    def tables(self) -> list[TableFile]:
+    def tables(self) -> list[FileAnswer]:
         """List the tables below the given folder; hidden ones and what links lead to are left out."""
         if self.folder is None:
             return []
@@ -153,7 +144,8 @@ class Desks:
                 path = Path(home) / one
                 if one.lower().endswith(ENDINGS) and not one.startswith(".") and not path.is_symlink():
                     with suppress(OSError):  # it may just have gone
-                        found.append(TableFile(path.relative_to(self.folder).as_posix(), path.stat().st_size))
+                        name = path.relative_to(self.folder).as_posix()
+                        found.append(FileAnswer(name=name, size=path.stat().st_size))
                 if len(found) == _MOST_FILES:
                     return found
         return found
@@ -212,12 +204,6 @@ class Upload:
             message = f"The file is larger than {self.limit:,} bytes, which is the limit."
             raise TooLarge(message, "file")
         self._file.write(piece)
-
-    def take(self, pieces: Iterable[bytes]) -> Path:
-        """Take all pieces and return the file."""
-        for piece in pieces:
-            self.write(piece)
-        return self.path
 
     def __exit__(self, kind: object, *_: object) -> None:
         self._file.close()

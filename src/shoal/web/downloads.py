@@ -25,13 +25,11 @@ def files_of(release: Release) -> dict[str, Path]:
     """Return the files of a release by what they are, as far as they are there."""
     if not isinstance(release.output, Path):
         return {}
-    recipe = release.recipe
-    private = recipe.parent if recipe and recipe.is_file() else recipe
-    second = release.sensitive_table
+    recipe, second = release.recipe, release.sensitive_table
     paths = {
         "release": release.output,
-        "recipe": private and private / "recipe.json",
-        "audit": private and private / "audit.json",
+        "recipe": recipe,
+        "audit": recipe and recipe.parent / "audit.json",
         "policy": release.output.parent / "policy.yaml",
         "codebook": release.codebook,
         "report": release.report,

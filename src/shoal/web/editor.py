@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any
 
 import anyio.to_thread
-import yaml
 from nicegui import background_tasks, ui
 
 from shoal.catalogue import catalogue
@@ -15,53 +14,9 @@ from shoal.errors import ShoalError
 from shoal.web import charts, look
 from shoal.web.room import Room
 from shoal.web.settings import Settings
-from shoal.web.shown import Trial
+from shoal.web.spec_fields import FIELDS, NAMES, in_a_line, kind_of, spec_of, texts_of
+from shoal.web.trials import Trial
 
-_UNKNOWN = ("unknown", "Codes for unknown", "99, U")
-FIELDS: dict[str, tuple[tuple[str, str, str], ...]] = {  # entry, label, example
-    "flat": (),
-    "intervals": (
-        ("intervals", "Widths of bands", "5, 10, 20"),
-        ("bottom_coding", "One band below", "20"),
-        ("top_coding", "One band from", "90"),
-        _UNKNOWN,
-    ),
-    "prefix": (
-        ("prefix", "Characters kept", "3, 2, 1"),
-        ("together", "Prefixes as one group", "036, 059"),
-        ("label", "Label of that group", "000"),
-        ("pad", "Lengths with zeros before", "5, 9"),
-        _UNKNOWN,
-    ),
-    "dates": (
-        ("dates", "Units", "month, quarter, year"),
-        ("format", "Format, if not ISO", "%d.%m.%Y"),
-        ("bottom_coding", "One group before the year", "1937"),
-        _UNKNOWN,
-    ),
-    "times": (("times", "Units", "quarter_hour, hour, part_of_day"), _UNKNOWN),
-    "cuts": (("cuts", "Break points of each level", "[6, 18, 40, 65], [18, 65]"), _UNKNOWN),
-    "order": (
-        ("order", "Values in order", "low, middle, high"),
-        ("sizes", "Values per group", "2, 4"),
-        _UNKNOWN,
-    ),
-    "tree": (("tree", "Groups and values", "{north: [a, b], south: [c]}"), _UNKNOWN),
-}
-_NAMES = {
-    "flat": "flat: as is, or all in one group",
-    "intervals": "intervals: numbers in bands",
-    "cuts": "cuts: bands between break points",
-    "prefix": "prefix: the first characters",
-    "dates": "dates: calendar units",
-    "times": "times: times of the day",
-    "order": "order: neighbours together",
-    "tree": "tree: groups written out",
-    "csv": "csv: an uploaded file",
-    "yaml": "as a policy writes it (YAML)",
-}
-_SINGLE = ("bottom_coding", "top_coding")
-_PLAIN = ("format", "label")  # taken as they are typed
 _BRANCHES = {0: 12, 1: 12, 2: 5, 3: 3}  # of each group that the drawing shows, by height
 
 
@@ -72,8 +27,8 @@ class Editor:
         self.room, self.column, self.changed = room, column, changed
         row = next(row for row in room.desk.columns() if row.column == column)
         self.spec: Any = row.hierarchy
-        self.kind = _kind(self.spec)
-        self.fields: dict[str, str] = _texts(self.kind, self.spec)
+        self.kind = kind_of(self.spec)
+        self.fields: dict[str, str] = texts_of(self.kind, self.spec)
         self.file = self.fields.get("csv", "")
         self.asked = 0
         with look.box("line spread"):
@@ -82,7 +37,7 @@ class Editor:
             pick = look.tag("button", "Upload a CSV", "btn small", type="button")
             pick.on("click", js_handler=look.picking(upload))
             self.uploader = upload
-        kinds = {name: text for name, text in _NAMES.items() if name != "csv" or self.kind == "csv"}
+        kinds = {name: text for name, text in NAMES.items() if name != "csv" or self.kind == "csv"}
         look.choice("Builder", kinds, self.kind, self.choose)
         self.place = look.box("tight", style="gap: 8px")
         self.wrong = look.told("", "bad")
@@ -107,10 +62,9 @@ class Editor:
 
     def choose(self, kind: str) -> Any:
         """Take another builder; its fields begin with an example."""
-        text = yaml.safe_dump(self.spec, default_flow_style=True, allow_unicode=True, width=10**6)
         self.kind = kind
         if kind == "yaml":
-            self.fields = {"yaml": text.removesuffix("...\n").strip()}
+            self.fields = {"yaml": in_a_line(self.spec)}
         elif kind == "csv":
             self.fields = {"csv": self.file}
         else:
@@ -153,7 +107,7 @@ class Editor:
         self.asked += 1
         mine = self.asked
         try:
-            spec = _spec(self.kind, self.fields)
+            spec = spec_of(self.kind, self.fields)
         except ValueError as error:
             self.refuse(str(error))
             return
@@ -220,53 +174,3 @@ class Editor:
 def _leaves(root: Mapping[str, Any]) -> int:
     children = root.get("children", ())
     return sum(map(_leaves, children)) if children else 1
-
-
-def _kind(spec: Any) -> str:
-    """Name the builder of a spec that the fields can show, else 'yaml'."""
-    if isinstance(spec, str):
-        return spec if spec in FIELDS else "yaml"
-    if not isinstance(spec, Mapping):
-        return "yaml"
-    kind = next((name for name in spec if name in _NAMES), "yaml")
-    known = {name for name, _, _ in FIELDS.get(kind, ())} | {kind}
-    return kind if set(spec) <= known else "yaml"
-
-
-def _texts(kind: str, spec: Any) -> dict[str, str]:
-    """Write a spec into fields."""
-    if kind == "yaml":
-        text = yaml.safe_dump(spec, default_flow_style=True, allow_unicode=True, width=10**6)
-        return {"yaml": text.removesuffix("...\n").strip()}
-    found = {}
-    for name, value in spec.items() if isinstance(spec, Mapping) else ():
-        if value is None:
-            continue
-        text = yaml.safe_dump(value, default_flow_style=True, allow_unicode=True, width=10**6)
-        text = str(value) if name in _PLAIN else text.removesuffix("...\n").strip()
-        found[name] = text[1:-1] if isinstance(value, list) else text
-    return found
-
-
-def _spec(kind: str, fields: Mapping[str, str]) -> Any:
-    """Read fields as a policy writes a hierarchy."""
-    if kind == "flat":
-        return "flat"
-    if kind == "yaml":
-        return _read(fields.get("yaml", ""))
-    spec: dict[str, Any] = {}
-    for name, _, _ in FIELDS.get(kind, ()):
-        text = fields.get(name, "").strip()
-        if text or name == kind:
-            single = name in _SINGLE or name == "tree"
-            loader = yaml.BaseLoader if name == "together" else yaml.SafeLoader  # 036 is no number
-            spec[name] = text if name in _PLAIN else _read(text if single else f"[{text}]", loader)
-    return spec or {kind: fields.get(kind)}
-
-
-def _read(text: str, loader: type[yaml.BaseLoader | yaml.SafeLoader] = yaml.SafeLoader) -> Any:
-    try:
-        return yaml.load(text, Loader=loader)
-    except (yaml.YAMLError, ValueError, RecursionError):
-        message = "This cannot be read. Check the commas, brackets and quotes."
-        raise ValueError(message) from None

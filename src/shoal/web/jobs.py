@@ -11,18 +11,53 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from dataclasses import field as having
-from typing import Any, Literal
+from typing import Any
 
 from shoal.errors import Infeasible, ShoalError
+from shoal.web.answers import Status
 from shoal.web.columns import Progress
 from shoal.web.refusals import Unknown, field_of, surprise
 
-Status = Literal["waiting", "running", "done", "failed", "cancelled"]
 Work = Callable[[Progress], Any]
 
 AT_ONCE = 3  # jobs that run; others wait
 _REMEMBERED = 50  # ended jobs of which the status is kept
 PATIENCE = 1.0  # seconds that cancelled work has to stop by itself, before nobody waits for it any more
+
+
+class Places:
+    """How many jobs run at once; as many more may have been let go and still have to end."""
+
+    def __init__(self, at_once: int) -> None:
+        self.running = threading.Semaphore(at_once)
+        self.let_go = threading.Semaphore(at_once)
+
+    def take(self, seconds: float) -> Place | None:
+        """Take a place, or none where none gets free in so many seconds."""
+        return Place(self) if self.running.acquire(timeout=seconds) else None
+
+
+class Place:
+    """The place of one job."""
+
+    def __init__(self, places: Places) -> None:
+        self._places = places
+        self._held: threading.Semaphore | None = places.running
+        self._lock = threading.Lock()
+
+    def step_aside(self) -> None:
+        """Make room for another job, unless too many were let go and work on."""
+        with self._lock:
+            if self._held is self._places.running and self._places.let_go.acquire(blocking=False):
+                self._held = self._places.let_go
+                self._places.running.release()
+
+    def leave(self) -> None:
+        """Be done."""
+        with self._lock:
+            if self._held is not None:
+                self._held.release()
+            self._held = None
 
 
 class Cancelled(Exception):
@@ -48,6 +83,7 @@ class Job:
     _cancel: threading.Event = having(default_factory=threading.Event, repr=False)
     _ended: threading.Event = having(default_factory=threading.Event, repr=False)
     _over: threading.Event = having(default_factory=threading.Event, repr=False)  # its thread too
+    _place: Place | None = having(default=None, repr=False)  # while its thread works
     _lock: Any = having(default_factory=threading.Lock, repr=False)
 
     @property
@@ -58,12 +94,13 @@ class Job:
     def cancel(self) -> None:
         """Ask the work to stop at its next word of progress; one that gives none for long is let go.
 
-        Work that is let go cannot keep anything: the next word that it gives stops it.
+        Work that is let go cannot keep anything: the next word that it gives stops it. Until then it no
+        longer stands in the way of other work.
         """
         if self.ended or self._cancel.is_set():
             return
         self._cancel.set()
-        waiting = threading.Timer(PATIENCE, self._end, ("cancelled",))
+        waiting = threading.Timer(PATIENCE, self._let_go)
         waiting.daemon = True
         waiting.start()
 
@@ -85,23 +122,24 @@ class Job:
             self.status = status
             self._ended.set()
 
+    def _let_go(self) -> None:
+        self._end("cancelled")
+        if self._place is not None:
+            self._place.step_aside()
+
     def tell(self, phase: str, done: int, total: int | None) -> None:
         """Take word of progress, or stop the work that gives it."""
         if self._cancel.is_set():
             raise Cancelled
         self.phase, self.done, self.total = phase, int(done), None if total is None else int(total)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the status as plain values."""
-        names = ("id", "kind", "status", "phase", "done", "total", "error", "field", "nearest", "seconds")
-        return {name: getattr(self, name) for name in names}
-
-    def run(self, work: Work, places: threading.Semaphore) -> None:
+    def run(self, work: Work, places: Places) -> None:
         """Wait for a place, work, and keep what came of it."""
         try:
-            while not places.acquire(timeout=0.1):
+            while self._place is None:
                 if self._cancel.is_set():
                     raise Cancelled
+                self._place = places.take(0.1)
             start = time.perf_counter()
             try:
                 self.tell(self.kind, 0, None)
@@ -110,7 +148,7 @@ class Job:
                 self.tell(self.phase, self.done, self.total)
             finally:
                 self.seconds = time.perf_counter() - start
-                places.release()
+                self._place.leave()
             self._end("done", result=found)
         except Cancelled:
             self._end("cancelled")
@@ -130,7 +168,7 @@ class Jobs:
     """All jobs of a process. A new one of the same kind on the same desk cancels the old."""
 
     def __init__(self, at_once: int = AT_ONCE) -> None:
-        self._places = threading.Semaphore(at_once)
+        self._places = Places(at_once)
         self._lock = threading.Lock()
         self._jobs: dict[str, Job] = {}
 

@@ -10,7 +10,7 @@ from typing import Any
 from shoal.web.charts import axis, base, ink
 from shoal.web.views import LatticeView, Point
 
-_SHARES = {  # from none suppressed to all, in light and in dark
+_COLOURS = {  # from none suppressed to all, in light and in dark
     False: ["#0f766e", "#56aea0", "#dccf95", "#dd9a55", "#b14f39"],
     True: ["#2ba597", "#6cc2b4", "#dccf95", "#e0a262", "#d0694f"],
 }
@@ -44,63 +44,79 @@ def lattice(
 ) -> dict[str, Any]:
     """Draw the lattice by height, coloured by the share suppressed; what the limit allows stands out."""
     colours = ink(dark)
-    top = sum(view.heights)
     widest = max((abs(x) for x, _, _ in placed), default=1.0) + 1
     size = max(4, min(13, round(350 / (2 * widest))))
-    points = [
-        {
-            "value": [x, y, round(point.share * 100, 3), point.suppressed, point.nodes, *point.node],
-            "itemStyle": {"opacity": 1.0 if point.suppressed <= limit else 0.55},
-        }
-        for x, y, point in placed
-    ]
     rings = [
         _ring("answer", answer, view, placed, colours["text"], size + 9),
         _ring("chosen", chosen, view, placed, colours["second"], size + 15),
     ]
-    formatter = (
-        f"p => {{ const v = p.value, n = {json.dumps(list(view.columns))}; "
+    points = [_point(*one, limit) for one in placed]
+    return base(dark) | {
+        "grid": {"left": 44, "right": 12, "top": 12, "bottom": 44},
+        "xAxis": {"type": "value", "show": False, "min": -widest, "max": widest},
+        "yAxis": _heights(sum(view.heights), dark),
+        "visualMap": _shares(dark),
+        "series": [{"type": "scatter", "symbolSize": size, "data": points, "progressive": 0}, *rings],
+        "tooltip": base(dark)["tooltip"] | {":formatter": _tooltip(view.columns)},
+    }
+
+
+def _point(x: float, y: float, point: Point, limit: int) -> dict[str, Any]:
+    """Draw a node; what the tooltip tells of it comes along."""
+    return {
+        "value": [x, y, round(point.share * 100, 3), point.suppressed, point.nodes, *point.node],
+        "itemStyle": {"opacity": 1.0 if point.suppressed <= limit else 0.55},
+    }
+
+
+def _heights(top: int, dark: bool) -> dict[str, Any]:
+    """Draw the axis of heights, with about eight whole numbers."""
+    labels = {
+        "color": ink(dark)["text"],
+        "fontSize": 11,
+        ":formatter": f"v => Number.isInteger(v) && v % {max(1, -(-top // 8))} === 0 ? v : ''",
+    }
+    return axis(
+        dark,
+        "height",
+        type="value",
+        min=-0.5,
+        max=top + 0.5,
+        interval=0.5,
+        nameGap=26,
+        splitLine={"show": False},
+        axisLine={"show": False},
+        axisLabel=labels,
+    )
+
+
+def _shares(dark: bool) -> dict[str, Any]:
+    """Colour the points by the share suppressed, with the scale below."""
+    return {
+        "type": "continuous",
+        "min": 0,
+        "max": 100,
+        "dimension": 2,
+        "seriesIndex": 0,
+        "orient": "horizontal",
+        "left": "center",
+        "bottom": 0,
+        "itemWidth": 10,
+        "itemHeight": 160,
+        "text": ["all suppressed", "none"],
+        "textStyle": {"color": ink(dark)["text"], "fontSize": 11},
+        "inRange": {"color": _COLOURS[dark]},
+    }
+
+
+def _tooltip(columns: Sequence[str]) -> str:
+    """Return the script that tells of a node."""
+    return (
+        f"p => {{ const v = p.value, n = {json.dumps(list(columns))}; "
         "return `${v[3].toLocaleString()} records suppressed (${v[2].toFixed(1)}%)` "
         "+ (v[4] > 1 ? `, much like ${(v[4] - 1).toLocaleString()} others of this height` : '') + '\\n' "
         "+ n.map((c, i) => `${c} ${v[5 + i]}`).join('\\n'); }"
     )
-    return base(dark) | {
-        "grid": {"left": 44, "right": 12, "top": 12, "bottom": 44},
-        "xAxis": {"type": "value", "show": False, "min": -widest, "max": widest},
-        "yAxis": axis(
-            dark,
-            "height",
-            type="value",
-            min=-0.5,
-            max=top + 0.5,
-            interval=0.5,
-            nameGap=26,
-            splitLine={"show": False},
-            axisLine={"show": False},
-            axisLabel={
-                "color": colours["text"],
-                "fontSize": 11,
-                ":formatter": f"v => Number.isInteger(v) && v % {max(1, -(-top // 8))} === 0 ? v : ''",
-            },
-        ),
-        "visualMap": {
-            "type": "continuous",
-            "min": 0,
-            "max": 100,
-            "dimension": 2,
-            "seriesIndex": 0,
-            "orient": "horizontal",
-            "left": "center",
-            "bottom": 0,
-            "itemWidth": 10,
-            "itemHeight": 160,
-            "text": ["all suppressed", "none"],
-            "textStyle": {"color": colours["text"], "fontSize": 11},
-            "inRange": {"color": _SHARES[dark]},
-        },
-        "series": [{"type": "scatter", "symbolSize": size, "data": points, "progressive": 0}, *rings],
-        "tooltip": base(dark)["tooltip"] | {":formatter": formatter},
-    }
 
 
 def _ring(

@@ -99,19 +99,17 @@ def entry(
     value: Any,
     take: Taken,
     *,
-    kind: str = "text",
     area: bool = False,
-    shown: bool = True,
     wait: float = 0.25,
     **props: Any,
 ) -> tuple[Element, TextElement]:
     """Make a field with its label and the place for its error; `take` is given the text as it is typed."""
     with box("field"):
         with box("field", "label"):
-            tag("span", label, "" if shown else "hidden-label")
+            tag("span", label)
             made = box("in", "textarea" if area else "input", value=str(value), **props)
             if not area:
-                made._props["type"] = kind
+                made._props["type"] = "text"
         wrong = no_fault()
 
     def changed(event: Any) -> Any:
@@ -196,6 +194,19 @@ def whole(text: str) -> int | None:
     """
     text = text.strip()
     return int(text) if text.isdecimal() and len(text) <= 9 else None
+
+
+def seconds(text: str) -> float | None:
+    """Read a bound on time: None where there is none, 0 where it makes no sense.
+
+    >>> seconds(" "), seconds("2.5"), seconds("soon"), seconds("-1")
+    (None, 2.5, 0.0, 0.0)
+    """
+    try:
+        found = float(text) if text.strip() else None
+    except ValueError:
+        return 0.0
+    return found if found is None or 0 < found <= 86_400 else 0.0
 
 
 def percent(share: float) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 from nicegui.elements.mixins.text_element import TextElement
 
 from shoal.negotiate import Negotiation
-from shoal.offer import Offer
+from shoal.profiling.offer import Offer
 from shoal.web import look
 from shoal.web.room import Room
 

@@ -7,15 +7,16 @@ a reload finds the desk again, another tab has another, and nothing of the data 
 from __future__ import annotations
 
 import logging
-import traceback
-from pathlib import Path
 
 import nicegui
 from fastapi import FastAPI
 from nicegui import ui
+from nicegui.element import Element
+from nicegui.elements.mixins.text_element import TextElement
 
 from shoal.web import look, step_compare, step_data, step_diagnose, step_negotiate, step_release
 from shoal.web.desks import Desks
+from shoal.web.refusals import kind_and_place
 from shoal.web.room import Room, Seat
 from shoal.web.style import CSS
 
@@ -42,15 +43,7 @@ def mount(app: FastAPI, desks: Desks) -> None:
     async def studio() -> None:
         ui.add_css(CSS)
         client = ui.context.client
-        with look.box("bar", "header"):
-            with look.tag("h1", "", "brand"):
-                look.tag("span", "shoal")
-                look.tag("i", " studio", style="font-style: normal; font-weight: 400")
-            nav = look.box("line grow", style="flex-wrap: nowrap")
-            corner = look.box("line")
-        accident = look.told("", "bad").classes("accident")
-        accident.set_visibility(False)
-        body = look.box("main")
+        nav, corner, accident, body = _frame()
         await client.connected()
         tab = client.tab_id or client.id
         new = tab not in seats or seats[tab].desk not in desks
@@ -61,17 +54,7 @@ def mount(app: FastAPI, desks: Desks) -> None:
         room = Room(desks, seats[tab], dark=bool(await ui.run_javascript(_DARK, timeout=5)))
         room.show, room.nav, room.body, room.accident = dict(_SHOW), nav, body, accident
         ui.on_exception(room.surprised)
-        dark = ui.dark_mode(room.dark)
-
-        def switch() -> None:
-            room.dark = not room.dark
-            dark.set_value(room.dark)
-            toggle.set_text(_named(room.dark))
-            client.run_javascript(f"localStorage.setItem('shoal-dark', '{str(room.dark).lower()}')")
-            room.refresh()
-
-        with corner:
-            toggle = look.button(_named(room.dark), switch, "plain small", aria_label="Switch light and dark")
+        _appearance(room, corner)
         if new and desks.data is not None:
             desks.start(room.seat.desk, "open", lambda tell: desks.begin(room.seat.desk, tell))
         room.refresh()
@@ -87,14 +70,41 @@ def mount(app: FastAPI, desks: Desks) -> None:
     )
 
 
+def _frame() -> tuple[Element, Element, TextElement, Element]:
+    """Make what stands around every step: the steps, the corner, the place for an accident, and the body."""
+    with look.box("bar", "header"):
+        with look.tag("h1", "", "brand"):
+            look.tag("span", "shoal")
+            look.tag("i", " studio", style="font-style: normal; font-weight: 400")
+        nav = look.box("line grow", style="flex-wrap: nowrap")
+        corner = look.box("line")
+    accident = look.told("", "bad").classes("accident")
+    accident.set_visibility(False)
+    return nav, corner, accident, look.box("main")
+
+
+def _appearance(room: Room, corner: Element) -> None:
+    """Make the switch between light and dark, which the browser remembers."""
+    client, dark = ui.context.client, ui.dark_mode(room.dark)
+
+    def switch() -> None:
+        room.dark = not room.dark
+        dark.set_value(room.dark)
+        toggle.set_text(_named(room.dark))
+        client.run_javascript(f"localStorage.setItem('shoal-dark', '{str(room.dark).lower()}')")
+        room.refresh()
+
+    with corner:
+        toggle = look.button(_named(room.dark), switch, "plain small", aria_label="Switch light and dark")
+
+
 def _named(dark: bool) -> str:
     return "Light" if dark else "Dark"
 
 
 def _quietly(error: Exception) -> None:
     """Tell of an accident its kind and place; its text may quote a value."""
-    last = traceback.extract_tb(error.__traceback__)[-1]
-    _LOG.error("%s at %s:%s on a page", type(error).__name__, Path(last.filename).name, last.lineno)
+    _LOG.error("%s on a page", kind_and_place(error))
 
 
 def _without_text(record: logging.LogRecord) -> bool:

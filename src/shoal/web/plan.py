@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import secrets
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,9 +12,11 @@ import yaml
 
 from shoal.errors import PolicyError, ShoalError, UnknownName
 from shoal.inspection import Inspection
+from shoal.policies.presets import PRESETS, preset_text
 from shoal.policy import Column, Policy, named
 from shoal.sample import bundled
-from shoal.web.columns import Columns, Progress
+from shoal.web.answers import PresetAnswer
+from shoal.web.columns import NO_COLUMNS, NO_TABLE, Columns, Progress
 from shoal.web.refusals import NotReady, Refused, beside
 
 ENTRIES = ("models", "suppression_limit", "metric", "algorithm", "suppressed", "label", "same_level")
@@ -26,6 +29,7 @@ class Plan(Columns):
         super().__init__(folder)
         self._entries: dict[str, Any] = {}
         self._populations: set[str] = set()  # files that the policy given with the command names
+        self._followed: tuple[int, str | None] = (0, None)  # which version follows which preset
 
     def _forget(self) -> None:
         super()._forget()
@@ -114,6 +118,21 @@ class Plan(Columns):
         self.adopt(loaded.with_files(self._files))
         self.fit()
 
+    def follow(self, preset: str | None) -> None:
+        """Begin anew with the policy that a published rule makes of the columns; None: what they suggest."""
+        with beside("preset"):
+            text = preset_text(preset, self.opened.columns)
+        with self.lock:
+            self.adopt(Policy.load(yaml.safe_load(text)))
+            self._followed = (self._version, preset)
+        self.fit()
+
+    @property
+    def preset(self) -> str | None:
+        """The published rule that was followed, as long as nothing was changed since."""
+        version, preset = self._followed
+        return preset if version == self._version else None
+
     def policy(self) -> Policy:
         """Return the policy that all this makes; refused where something is missing."""
         missing = self.missing()
@@ -151,9 +170,9 @@ class Plan(Columns):
 
     def _missing(self) -> str | None:
         if self.inspection is None:
-            return "Choose a table first."
+            return NO_TABLE
         if not self.quasi_identifiers:
-            return "Give at least one column the role quasi-identifier."
+            return NO_COLUMNS
         for name in self.quasi_identifiers:
             problem = self._fit(name).problem
             if problem:
@@ -163,6 +182,34 @@ class Plan(Columns):
         except ShoalError as error:
             return str(error)
         return None
+
+    # What results depend on.
+
+    def _about_columns(self) -> object:
+        return (self.revision, self.quasi_identifiers) if self.inspection else None
+
+    def _about_lattice(self) -> object:
+        return self._once("about lattice", self._of_lattice)
+
+    def _of_lattice(self) -> object:
+        if self.inspection is None or self.missing():
+            return None
+        made = self.policy()
+        parts = [(made.columns[name].hierarchy, made.columns[name].weight) for name in self.quasi_identifiers]
+        files = {name: self._files.get(name) for name in self.quasi_identifiers}
+        _, options = named(made.metric)
+        about = (self.quasi_identifiers, parts, files, self.of_role("sensitive"), made.same_level)
+        return (self.revision, json.dumps(about, default=str), json.dumps([made.metric] if options else []))
+
+    def _about_policy(self) -> object:
+        return self._once("about policy", self._of_policy)
+
+    def _of_policy(self) -> object:
+        if self.inspection is None or self.missing():
+            return None
+        return (self.revision, self.policy().to_yaml(), json.dumps(self._files))
+
+    # How it is written.
 
     def _made(self, changes: Mapping[str, Any]) -> Policy:
         """Make the policy with some entries changed."""
@@ -190,6 +237,11 @@ class Plan(Columns):
         if _populations(models) - self._populations:
             message = "A population is a file and can only be named in the policy that shoal studio is given."
             raise Refused(message, "models")
+
+
+def published() -> list[PresetAnswer]:
+    """Tell of each published rule what it does."""
+    return [PresetAnswer(name=name, about=make.__doc__ or "") for name, make in PRESETS.items()]
 
 
 def _rows(policy: Policy, name: str) -> Sequence[Sequence[str]]:

@@ -1,9 +1,11 @@
-"""Refusals: errors that know beside which field they belong."""
+"""Refusals: errors that know beside which field they belong, and accidents told without their text."""
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from shoal.errors import ShoalError, UsageError
 
@@ -42,6 +44,12 @@ def surprise(error: BaseException) -> str:
     'Something went wrong inside shoal (KeyError). Please report this.'
     """
     return f"Something went wrong inside shoal ({type(error).__name__}). Please report this."
+
+
+def kind_and_place(error: BaseException) -> str:
+    """Say for the log which kind of accident happened, and in which line, without its text too."""
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__} at {Path(last.filename).name}:{last.lineno}"
 
 
 @contextmanager

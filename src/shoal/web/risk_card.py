@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from shoal.assessing.rows import risk_rows
 from shoal.risk import Risk
-from shoal.risk_rows import risk_rows
 from shoal.web import look
 from shoal.web.room import Room, Worker
 

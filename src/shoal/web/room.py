@@ -13,6 +13,7 @@ from nicegui.elements.mixins.text_element import TextElement
 
 from shoal.errors import ShoalError
 from shoal.web import look
+from shoal.web.answers import StepAnswer
 from shoal.web.desk import Desk
 from shoal.web.desks import Desks
 from shoal.web.jobs import Job, Work
@@ -40,6 +41,10 @@ _PHASES = {
     "compile": "Getting ready",
     "sets": "Looking at sets of columns",
     "diagnose": "Counting combinations",
+    "risk": "Counting combinations",
+    "identifiers": "Looking for identifiers",
+    "special uniques": "Looking for what makes records unique",
+    "predict": "Training a classifier",
     "compare": "Comparing",
     "release": "Releasing",
 }
@@ -115,7 +120,7 @@ class Room:
                 for number, step in enumerate(self.desk.steps(), 1):
                     self._step(number, step)
 
-    def _step(self, number: int, step: Any) -> None:
+    def _step(self, number: int, step: StepAnswer) -> None:
         current = step.name == self.seat.step
         made = look.box(f"step {'done' if step.done else ''}", "button", type="button")
         made._props["title"] = step.missing or ""

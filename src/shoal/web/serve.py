@@ -20,7 +20,7 @@ from pydantic_core import to_json
 from starlette.exceptions import HTTPException
 
 from shoal.errors import Infeasible, InternalError, OutOfTime, ShoalError
-from shoal.web.api import router_of
+from shoal.web.api import router
 from shoal.web.desks import UPLOAD_LIMIT, Desks
 from shoal.web.keys import Keys, check_host
 from shoal.web.refusals import NotReady, Refused, TooLarge, Unknown, field_of
@@ -75,7 +75,7 @@ def build(
         lifespan=lifespan,
     )
     app.state.desks = desks
-    app.include_router(router_of(desks))
+    app.include_router(router())
     app.add_exception_handler(ShoalError, _told)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http)
@@ -209,12 +209,13 @@ def serve(
 
 
 def _listening(host: str, port: int | None) -> socket.socket:
-    """Take a port before anything else does: the one asked for, or a free one."""
+    """Take a port before anything else does; who comes before the server is up waits and is not refused."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((host.strip("[]"), port or 0))
+        listener.listen(128)  # who comes before the studio answers waits, and is not refused
     except (OSError, OverflowError) as error:
         listener.close()
         why = getattr(error, "strerror", None) or "it is not possible"

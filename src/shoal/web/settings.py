@@ -15,7 +15,7 @@ from shoal.web import look
 from shoal.web.refusals import Refused
 from shoal.web.room import Room
 
-_ENTRIES = {  # label, example
+_ENTRIES = {  # label, example, what it does
     "min_level": ("Lowest level", "0", "Generalized at least so far"),
     "max_level": ("Highest level", "no limit", "Generalized at most so far"),
     "weight": ("Weight", "1", "How much its loss counts, beside the others"),

@@ -75,11 +75,8 @@ class _Compare:
         """Compare what is chosen."""
         look.fault(self.seconds[1], None, self.seconds[0])
         look.fault(self.wrong, None)
-        try:
-            seconds = float(self.said["seconds"])
-        except ValueError:
-            seconds = 0.0
-        if not 0 < seconds <= 86_400:
+        seconds = look.seconds(self.said["seconds"])
+        if not seconds:
             look.fault(self.seconds[1], "A number of seconds above 0, such as 20.", self.seconds[0])
             return
         algorithms, metrics = list(self.said["algorithms"]), list(self.said["metrics"])

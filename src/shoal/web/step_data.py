@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import anyio.to_thread
-from nicegui import ui
-from nicegui.elements.mixins.text_element import TextElement
 
 from shoal.errors import ShoalError
 from shoal.web import look
+from shoal.web.answers import ColumnAnswer, IdentifierAnswer
 from shoal.web.columns import ROLES
 from shoal.web.editor import Editor
-from shoal.web.room import Room, Worker
-from shoal.web.shown import ColumnRow
+from shoal.web.plan import published
+from shoal.web.room import Room
+from shoal.web.source import choose_table
 
 
 def show(room: Room) -> None:
@@ -22,113 +20,13 @@ def show(room: Room) -> None:
     if opened and not room.seat.said.get("other table"):
         _Table(room)
     else:
-        _source(room, opened=opened)
+        choose_table(room, opened=opened)
 
 
-def _source(room: Room, *, opened: bool) -> None:
-    """Offer the ways to a table."""
-    desks = room.desks
-
-    wrong: TextElement
-    worker: Worker
-
-    def begin(work: Any) -> None:
-        look.fault(wrong, None)
-        worker.start(work)
-
-    def done(_: Any) -> None:
-        room.seat.said.clear()
-        room.seat.dials.clear()
-        room.seat.column = None
-        room.refresh()
-
-    def back() -> None:
-        room.seat.said.pop("other table", None)
-        room.refresh()
-
-    with look.card(
-        "Choose a table",
-        "A CSV, TSV, Parquet or Arrow file with one record per row. It stays on this machine.",
-    ).classes("narrow"):
-        with look.box("cards"):
-            with look.box("offer"):
-                look.tag("h3", "The sample")
-                look.tag("p", "5,000 made-up hospital admissions, with roles and hierarchies.", "muted small")
-                look.button("Open the sample", lambda: begin(room.desk.open_sample), "primary")
-            with look.box("offer"):
-                look.tag("h3", "A file of yours")
-                limit = desks.upload_limit / (1 << 20)
-                look.tag(
-                    "p",
-                    f"Up to {limit:,.0f} MiB, kept in a private folder until the studio ends.",
-                    "muted small",
-                )
-                upload = _upload(room, begin, lambda text: look.fault(wrong, text))
-                pick = look.tag("button", "Upload a file", "btn", type="button")
-                pick.on("click", js_handler=look.picking(upload))
-            if desks.folder is not None:
-                with look.box("offer"):
-                    _files(room, begin, lambda text: look.fault(wrong, text))
-        wrong = look.no_fault()
-        worker = Worker(room, "open", done)
-        if not opened and room.desk.inspection is not None:  # opened just now
-            ui.timer(0.01, lambda: done(None), once=True)
-        if opened:
-            with look.box("line"):
-                look.button("Keep the present table", back, "plain")
-
-
-def _upload(room: Room, begin: Any, refuse: Any) -> ui.upload:
-    """Take an upload into the desk's private folder."""
-
-    async def take(event: Any) -> None:
-        desks, name = room.desks, room.seat.desk
-        try:
-            coming = desks.receive(name, event.file.name)
-            with coming:
-                async for piece in event.file.iterate():
-                    await anyio.to_thread.run_sync(coming.write, piece)
-        except ShoalError as error:
-            refuse(str(error))
-            return
-        finally:
-            made.reset()
-        begin(lambda tell: desks.place(name, coming.path, coming.name, tell))
-
-    made = ui.upload(
-        on_upload=take,
-        on_rejected=lambda: refuse(f"The file is larger than {room.desks.upload_limit:,} bytes, the limit."),
-        max_file_size=room.desks.upload_limit,
-        auto_upload=True,
-    )
-    return made
-
-
-def _files(room: Room, begin: Any, refuse: Any) -> None:
-    """Offer the tables below the given folder."""
-    tables = [file.name for file in room.desks.tables()]
-    look.tag("h3", "A file below the folder")
-    if not tables:
-        look.tag("p", "There is no table there.", "muted small")
-        return
-    chosen = {"name": tables[0]}
-    look.choice("File", tables, tables[0], lambda name: chosen.update(name=name), shown=False)
-
-    def open_it() -> None:
-        try:
-            path = room.desks.below(chosen["name"])
-        except ShoalError as error:
-            refuse(str(error))
-            return
-        begin(lambda tell: room.desks.place(room.seat.desk, path, path.name, tell))
-
-    look.button("Open", open_it)
-
-
-def _mark(found: dict[str, str]) -> None:
+def _mark(found: IdentifierAnswer) -> None:
     """Mark a column that looks like one of the 18 identifiers, with the reason where one points at it."""
-    told = f"HIPAA ({found['letter']}) {found['title']}: {found['reason']}"
-    look.tag("span", f"HIPAA {found['letter']}", "chip mark", title=told, aria_label=told, role="note")
+    told = f"HIPAA ({found.letter}) {found.title}: {found.reason}"
+    look.tag("span", f"HIPAA {found.letter}", "chip mark", title=told, aria_label=told, role="note")
 
 
 class _Table:
@@ -144,7 +42,8 @@ class _Table:
                     "Identifiers are removed, quasi-identifiers generalized, sensitive columns protected.",
                     "muted small",
                 )
-            with look.box("line"):
+            with look.box("line", style="align-items: flex-end"):
+                self.rules()
                 look.button("Other table", self.other)
                 look.button("Diagnose \u2192", lambda: room.go("diagnose"), "primary")
         with look.box("split data-split"):
@@ -159,6 +58,28 @@ class _Table:
                 )
         self.rows()
         self.edit()
+
+    def rules(self) -> None:
+        """Offer the published rules; the one that is followed is shown until something is changed."""
+        rules = published()
+        about = "In place of the roles, hierarchies and models below. " + " ".join(
+            f"{rule.name}: {rule.about}" for rule in rules
+        )
+        with look.box("", style="width: 210px", title=about, data_part="rule"):
+            options = {"": "none"} | {rule.name: rule.name for rule in rules}
+            now = self.room.desk.preset or ""
+            self.rule = look.choice("Follow a published rule", options, now, self.follow)
+            self.unruly = look.no_fault()
+
+    async def follow(self, preset: str) -> None:
+        """Let a published rule make the policy anew, or say why it cannot."""
+        try:
+            await anyio.to_thread.run_sync(self.room.desk.follow, preset or None)
+        except ShoalError as error:
+            look.fault(self.unruly, str(error))
+            return
+        self.room.seat.dials.clear()
+        self.room.refresh()
 
     def other(self) -> None:
         """Go back to choosing a table."""
@@ -183,7 +104,7 @@ class _Table:
                 for row in desk.columns():
                     self.row(row)
 
-    def row(self, row: ColumnRow) -> None:
+    def row(self, row: ColumnAnswer) -> None:
         """Show one column."""
         with look.box("on" if row.column == self.room.seat.column else "", "tr", data_column=row.column):
             with look.box("", "td"):
@@ -235,6 +156,8 @@ class _Table:
 
     def changed(self) -> None:
         """Show what a change changes."""
+        if self.rule._props["value"] != (self.room.desk.preset or ""):
+            look.put(self.rule, self.room.desk.preset or "")
         self.rows()
         self.room.refresh_nav()
 

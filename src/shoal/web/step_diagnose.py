@@ -6,13 +6,13 @@ from typing import Any
 
 from nicegui import ui
 
+from shoal.diagnosing.findings import SetFinding, Sets
 from shoal.errors import ShoalError
-from shoal.findings import SetFinding, Sets
-from shoal.shares import limit_in_records
+from shoal.policies.shares import limit_in_records
 from shoal.web import charts, look
+from shoal.web.diagnosed import Findings
 from shoal.web.risk_card import RiskCard
 from shoal.web.room import Room, Worker
-from shoal.web.shown import Findings
 
 _MOST_SETS = 12
 

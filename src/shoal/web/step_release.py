@@ -12,6 +12,7 @@ from shoal.errors import ShoalError
 from shoal.policy import named
 from shoal.release import Release
 from shoal.risk import risk_of
+from shoal.verify import ModelCheck
 from shoal.web import look
 from shoal.web.desk import FORMATS
 from shoal.web.downloads import is_text_table
@@ -135,7 +136,7 @@ class _Release:
                 look.told("Not verified: " + " ".join(proof.reasons), "bad")
             else:
                 look.told("Not fully verified: " + " ".join(proof.unchecked), "warn")
-            rows = [(_model(check.model, check.options), _passed(check.passed)) for check in proof.models]
+            rows = [(_model(check), _passed(check.passed)) for check in proof.models]
             look.table(["Model", ""], rows)
             with look.box("cards three"):
                 look.tile(f"{proof.records:,}", "records released", f"of {found.records:,}")
@@ -191,9 +192,8 @@ class _Release:
         return f"/api/desks/{self.room.seat.desk}/files/{name}{safe}"
 
 
-def _model(model: Any, options: Any) -> str:
-    name, own = (model, options) if isinstance(model, str) else named(model)
-    return name + "".join(f", {option} {value}" for option, value in dict(own).items())
+def _model(check: ModelCheck) -> str:
+    return check.model + "".join(f", {option} {value}" for option, value in check.options.items())
 
 
 def _passed(passed: bool | None) -> str:

@@ -130,9 +130,6 @@ progress { width: 220px; height: 8px; accent-color: var(--accent); }
   border: 1px solid var(--line); font-size: 12.5px; }
 .chip.mark { margin-left: 6px; padding: 0 6px; font-size: 11px; }
 .chip.on { background: var(--soft); border-color: var(--accent); color: var(--accent); }
-pre.yaml { margin: 0; padding: 12px; background: var(--bg); border-radius: 8px; font-size: 12.5px;
-  overflow: auto;
-  max-height: 360px; font-family: ui-monospace, "DejaVu Sans Mono", monospace; }
 summary { cursor: pointer; color: var(--accent); font-weight: 550; }
 .nicegui-error-popup { color: var(--ink); }
 @media (max-width: 1700px) { .dials-split .lower.many { grid-template-columns: minmax(0, 1fr); } }

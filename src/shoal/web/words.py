@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from shoal.policies.shares import limit_in_records
 from shoal.policy import Policy, named
-from shoal.shares import limit_in_records
 
 _MODELS = {
     "k-anonymity": "Every record looks like at least {others} others in the quasi-identifiers.",
@@ -33,7 +33,9 @@ def in_words(policy: Policy, records: int, node: Mapping[str, int] | None = None
         if limit
         else "No record may be left out."
     )
-    most = policy.limits("max_level")
+    least, most = policy.limits("min_level"), policy.limits("max_level")
+    if least:
+        told.append("Levels begin at " + ", ".join(f"{name} {level}" for name, level in least.items()) + ".")
     if most:
         told.append("Levels go up to " + ", ".join(f"{name} {level}" for name, level in most.items()) + ".")
     if node is not None:
@@ -49,6 +51,8 @@ def _listed(what: str, names: Sequence[str], none: str) -> str:
 
 def _model(name: str, options: Mapping[str, object]) -> str:
     k = options.get("k")
+    if name == "k-anonymity" and k == 1:
+        return "A record may look like no other in the quasi-identifiers."
     about = {**options, "others": k - 1 if isinstance(k, int) else k}
     try:
         text = _MODELS[name].format_map(about)

@@ -1,0 +1,1 @@
+"""What utility is made of: a table and its release, compared column by column and pair by pair."""

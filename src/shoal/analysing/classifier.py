@@ -1,0 +1,145 @@
+"""Classifier: how well a decision tree predicts one column from others, on records it has not seen.
+
+Numbers, bands and dates keep their order. Other labels are put into the order of the first principal
+component of what they go with, as Coppersmith, Hong and Hosking (1999), Partitioning nominal attributes in
+decision trees; with two values to predict no other order has a better split.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+
+from shoal.analysing.labels import positions
+from shoal.analysing.tally import Tally
+from shoal.core.arrays import FloatArray, IntArray
+from shoal.errors import DataError, UsageError
+
+NEEDED = "The accuracy of a classifier needs scikit-learn: pip install 'shoal[ml]'."
+FOLDS = 5
+MOST_RECORDS = 50_000
+MOST_CLASSES = 100
+_MOST_COMBINATIONS = 1_000_000  # that are taken from an engine
+_DEPTH = 8
+_LEAF = 20  # records, at least
+_SEED = 9
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """How often a tree is right on records of one table that it has not seen."""
+
+    records: int  # that it learned from and was tried on
+    classes: int  # different values of the target
+    majority: float  # who always says the most frequent value is right so often
+    accuracy: float
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """How well a column can be predicted, before and after."""
+
+    target: str
+    features: tuple[str, ...]
+    before: Accuracy
+    after: Accuracy
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the prediction as plain values."""
+        return asdict(self)
+
+
+def available() -> bool:
+    """Tell whether scikit-learn is installed."""
+    return find_spec("sklearn") is not None
+
+
+def predicted(before: Tally, after: Tally, target: str, features: Sequence[str]) -> Prediction:
+    """Predict a column from others on both tables, in the same way."""
+    if not available():
+        raise UsageError(NEEDED)
+    both = [accuracy(tally, target, features) for tally in (before, after)]
+    return Prediction(target, tuple(features), *both)
+
+
+def accuracy(tally: Tally, target: str, features: Sequence[str]) -> Accuracy:
+    """Predict a column of a table by cross-validation: the same table has the same figures."""
+    from sklearn.tree import DecisionTreeClassifier
+
+    codes, sizes = tally.read([target, *features], _MOST_COMBINATIONS)
+    codes, answers = _drawn(codes, sizes)
+    values, answers = np.unique(answers, return_inverse=True)
+    if len(values) < 2:
+        message = f"Column {target!r} has one value: there is nothing to predict. Name another target."
+        raise DataError(message)
+    if len(values) > MOST_CLASSES:
+        message = (
+            f"Column {target!r} has {len(values):,} values, which are too many to predict. Name a target of "
+            f"at most {MOST_CLASSES}."
+        )
+        raise DataError(message)
+    orders = [positions(tally.labels[name]) for name in features]
+    folds = stratified(answers)
+    right = 0
+    for fold in range(FOLDS):
+        test = folds == fold
+        if test.all() or not test.any():
+            continue
+        columns = [
+            _placed(own, order, answers, ~test, len(values)) for own, order in zip(codes, orders, strict=True)
+        ]
+        table = np.stack(columns, axis=1)
+        tree = DecisionTreeClassifier(max_depth=_DEPTH, min_samples_leaf=_LEAF, random_state=_SEED)
+        tree.fit(table[~test], answers[~test])
+        right += int((tree.predict(table[test]) == answers[test]).sum())
+    majority = float(np.bincount(answers).max() / len(answers))
+    return Accuracy(len(answers), len(values), majority, right / len(answers))
+
+
+def stratified(answers: IntArray) -> IntArray:
+    """Deal records out into folds, at random but the same each time, each answer evenly.
+
+    >>> stratified(np.array([0] * 5 + [1] * 10)).tolist().count(0)
+    3
+    """
+    random = np.random.default_rng(_SEED)
+    shuffled = random.permutation(len(answers))
+    order = shuffled[np.argsort(answers[shuffled], kind="stable")]
+    folds = np.empty(len(answers), np.int64)
+    folds[order] = np.arange(len(answers)) % FOLDS
+    return folds
+
+
+def _drawn(codes: Sequence[IntArray], sizes: IntArray) -> tuple[list[IntArray], IntArray]:
+    """Return the features and the answer of every record, or of some that are drawn without replacement."""
+    if sizes.sum() > MOST_RECORDS:
+        random = np.random.default_rng(_SEED)
+        ends = np.cumsum(sizes)
+        drawn = random.choice(int(ends[-1]), MOST_RECORDS, replace=False, shuffle=False)
+        rows = np.sort(np.searchsorted(ends, drawn, side="right"))
+    else:
+        rows = np.repeat(np.arange(len(sizes)), sizes)
+    target, *features = (own[rows] for own in codes)
+    return features, target
+
+
+def _placed(
+    codes: IntArray, order: FloatArray | None, answers: IntArray, learned: Any, classes: int
+) -> FloatArray:
+    """Turn labels into numbers that a tree can split, by nothing but the records that it learns from."""
+    if order is not None:
+        return order[codes]
+    labels = int(codes.max(initial=0)) + 1
+    held = np.bincount(codes[learned] * classes + answers[learned], minlength=labels * classes)
+    held = held.reshape(labels, classes)
+    records = held.sum(axis=1)
+    whole = held.sum(axis=0) / records.sum()
+    shares = np.where(records[:, None] > 0, held / np.maximum(records, 1)[:, None], whole) - whole
+    _, vectors = np.linalg.eigh((shares * records[:, None]).T @ shares)
+    component = vectors[:, -1]
+    place: FloatArray = shares @ (component * np.sign(component[np.argmax(np.abs(component))]))
+    return place[codes]

@@ -1,0 +1,1 @@
+"""What risk is made of: classes, special uniques, and how their figures are told."""

@@ -1,0 +1,77 @@
+"""The command that de-identifies a table."""
+
+from __future__ import annotations
+
+from shoal.commands.argus import talk
+from shoal.commands.messages import progress_bar, reporting
+from shoal.commands.options import (
+    AlgorithmName,
+    AsJson,
+    Data,
+    EngineName,
+    Force,
+    Generalize,
+    Interactive,
+    Limit,
+    MemoryLimit,
+    MetricName,
+    Models,
+    NodeOrOffer,
+    Output,
+    PolicyFile,
+    Reveal,
+    Seconds,
+    SparkMaster,
+    WithMapping,
+    WithReport,
+)
+from shoal.commands.reading import read_engine, read_generalize, read_node, read_policy
+from shoal.commands.releases import show_release
+from shoal.display import print_json
+
+
+def anonymize(
+    data: Data,
+    policy: PolicyFile,
+    output: Output,
+    model: Models = None,
+    suppression_limit: Limit = None,
+    metric: MetricName = None,
+    algorithm: AlgorithmName = None,
+    node: NodeOrOffer = None,
+    generalize: Generalize = None,
+    interactive: Interactive = False,
+    seconds: Seconds = None,
+    engine: EngineName = "auto",
+    spark_master: SparkMaster = None,
+    memory_limit: MemoryLimit = None,
+    force: Force = False,
+    mapping: WithMapping = False,
+    report: WithReport = False,
+    as_json: AsJson = False,
+    reveal: Reveal = False,
+) -> None:
+    """De-identify a table: find the least loss, recode, count afresh, release."""
+    from shoal.anonymize import anonymize as run
+
+    with reporting(as_json, reveal):
+        wanted = read_policy(policy, model, suppression_limit, metric, algorithm)
+        wanted = read_generalize(wanted, generalize)
+        if interactive:
+            place = read_engine(engine, spark_master, memory_limit)
+            wanted = talk(data, wanted, read_node(node), place, memory_limit, as_json=as_json)
+    with reporting(as_json, reveal), progress_bar() as progress:
+        release = run(
+            data,
+            wanted,
+            output=output,
+            force=force,
+            node=read_node(node),
+            mapping=mapping,
+            report=report,
+            engine=read_engine(engine, spark_master, memory_limit),
+            memory_limit=memory_limit,
+            seconds=seconds,
+            progress=progress,
+        )
+    print_json(release.to_dict()) if as_json else show_release(release)

@@ -1,0 +1,84 @@
+"""The commands that a policy begins with: a first one for a table, and the schema of all."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from shoal.commands.messages import reporting
+from shoal.commands.options import AsJson, Data, EngineName, Force, Reveal, SparkMaster
+from shoal.commands.reading import read_engine
+from shoal.display import print_json, say
+
+
+def init(
+    data: Data,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="The policy to write.", show_default="it is printed"),
+    ] = None,
+    preset: Annotated[
+        str | None,
+        typer.Option(help="A published rule to follow: `safe-harbor`, `health-0.09` or `health-0.05`."),
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Ask nothing.")] = False,
+    force: Force = False,
+    engine: EngineName = "auto",
+    spark_master: SparkMaster = None,
+    as_json: AsJson = False,
+    reveal: Reveal = False,
+) -> None:
+    """Write a first policy for a table, to edit: guessed roles with the reason, and fitting hierarchies."""
+    from shoal.init import ask_roles, guess
+    from shoal.outputs import cannot, check_file
+    from shoal.policies.presets import check_preset, preset_text
+
+    with reporting(as_json, reveal):
+        check_preset(preset)
+        if output:  # before anybody is asked
+            check_file(output, force=force, table=data)
+        found = guess(data, engine=read_engine(engine, spark_master))
+        if sys.stdin.isatty() and not yes and not as_json:
+            found = ask_roles(found, _ask)
+        text = preset_text(preset, found)
+        if output:
+            try:
+                output.write_text(text, encoding="utf-8")
+            except OSError as error:
+                raise cannot(output, error) from None
+    if as_json:
+        columns = {
+            one.column: {
+                "role": one.role.value,
+                "kind": one.kind,
+                "reason": one.reason,
+                "identifier": one.identifier.to_dict() if one.identifier else None,
+            }
+            for one in found
+        }
+        print_json({"columns": columns, "policy": text, "output": str(output) if output else None})
+    elif output:
+        check = shlex.join(["shoal", "hierarchy", "check", str(data), "--policy", str(output)])
+        say(f"Wrote {output}. Check every role, then: {check}", stderr=True)
+    else:
+        sys.stdout.write(text)
+
+
+def _ask(question: str, default: str, choices: Sequence[str]) -> str:
+    while True:
+        found: str = typer.prompt(f"{question} [{', '.join(choices)}]", default=default, err=True).strip()
+        if found in choices:
+            return found
+        typer.echo(f"Choose one of {', '.join(choices)}.", err=True)
+
+
+def policy_schema() -> None:
+    """Print the JSON Schema of a policy, for editors."""
+    from shoal.policies.schema import policy_schema as schema
+
+    print_json(schema())

@@ -1,0 +1,1 @@
+"""What a comparison of searches is made of: policies to run, rows that are kept, plots."""

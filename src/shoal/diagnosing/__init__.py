@@ -1,0 +1,1 @@
+"""What a diagnosis is made of: questions, findings, files of rows, plots."""

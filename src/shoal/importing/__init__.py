@@ -1,0 +1,1 @@
+"""How a project of ARX is read: its files, words and settings."""

@@ -1,0 +1,83 @@
+"""The folder that an ARX project becomes: closed to others, for hierarchies list values of the data."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import IO
+
+from shoal.arx import Import
+from shoal.errors import DataError, OutputError
+from shoal.importing.project import DATA, Project
+from shoal.outputs import cannot
+
+_DATA_BYTES = 16 << 30
+
+
+def write_import(
+    found: Import, folder: str | Path, *, project: str | Path | None = None, force: bool = False
+) -> list[Path]:
+    """Write the policy and its hierarchies to a folder, and a project's data where one is given."""
+    folder = Path(folder)
+    files = {folder / name: text for name, text in found.files().items()}
+    data = folder / "data.csv"
+    targets = [*files, *([data] if project is not None else [])]
+    if project is not None and not found.has_data:
+        message = f"The project {str(project)!r} holds no data. Leave --data out."
+        raise DataError(message)
+    try:
+        _make(folder, targets, force=force)
+        for path, text in files.items():
+            _write(path, partial(_put, text))
+        if project is not None:
+            with Project(project) as opened:
+                _write(data, partial(_copy, opened))
+    except OSError as error:
+        raise cannot(folder, error) from None
+    return targets
+
+
+def _make(folder: Path, targets: list[Path], *, force: bool) -> None:
+    """Make the folder; refuse to replace files unless that is wished."""
+    if folder.exists() and not folder.is_dir():
+        message = f"The output {str(folder)!r} is a file. Name a folder."
+        raise OutputError(message)
+    taken = [path for path in targets if os.path.lexists(path)]
+    if taken and not force:
+        message = f"{str(taken[0])!r} exists. Use --force to replace it."
+        raise OutputError(message)
+    for path in (folder, folder / "hierarchies"):
+        if path == folder or any(target.parent == path for target in targets):
+            path.mkdir(mode=0o700, exist_ok=True)
+
+
+def _write(path: Path, fill: Callable[[IO[bytes]], None]) -> None:
+    """Write a file that only its owner can read, whole or not at all."""
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}.tmp")
+    try:
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            fill(file)
+        os.replace(temporary, path)
+    finally:
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+
+
+def _put(text: str, file: IO[bytes]) -> None:
+    file.write(text.encode())
+
+
+def _copy(project: Project, file: IO[bytes]) -> None:
+    """Copy the data as it is, part by part, up to a bound."""
+    left = _DATA_BYTES
+    for part in project.parts(DATA):
+        left -= len(part)
+        if left < 0:
+            message = f"The data of {str(project.path)!r} is above {_DATA_BYTES >> 30} GB. Save it from ARX."
+            raise DataError(message)
+        file.write(part)

@@ -1,0 +1,1 @@
+"""What profiles and negotiations are made of: files, orders, requests, offers, plots."""

@@ -1,0 +1,64 @@
+"""A file without a line of column names: its first record is in no message."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from shoal.cli import app
+
+POLICY = """
+columns:
+  age: {role: quasi-identifier, hierarchy: flat}
+  city: {role: quasi-identifier, hierarchy: flat}
+  ill: {role: sensitive}
+models:
+  - k-anonymity: {k: 1}
+"""
+COMMANDS = [
+    "risk {table} --columns age",
+    "measure {table} --columns age",
+    "diagnose {table} --columns age",
+    "verify {table} --policy {policy}",
+    "anonymize {table} --policy {policy} --output {output}",
+    "attack {table} --known {table} --on age",
+    "attack {release} --known {table} --on age",
+    "utility {table} --release {release} --policy {policy}",
+    "profile {table} --policy {policy} --output {output}",
+    "hierarchy check {table} --policy {policy}",
+]
+
+
+WORDS = ("Mueller", "Dresden", "Hiv", "Schmidt", "Berlin")
+
+
+def told_of(first: str, command: str, folder: Path) -> tuple[int, str]:
+    table, release, policy = folder / "t.csv", folder / "r.csv", folder / "p.yaml"
+    table.write_text(f"{first}\nSchmidt;Berlin;Grippe\n", encoding="utf-8")
+    release.write_text("age,city,ill\n4,x,y\n5,x,y\n", encoding="utf-8")
+    policy.write_text(POLICY, encoding="utf-8")
+    words = command.format(table=table, release=release, policy=policy, output=folder / "o.csv").split()
+    found = CliRunner().invoke(app, words)
+    return found.exit_code, found.output + str(found.exception)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_no_message_shows_the_first_record(command: str, tmp_path: Path) -> None:
+    code, told = told_of("Mueller;Dresden;Hiv", command, tmp_path)
+    assert code
+    assert not [word for word in WORDS if word in told]
+
+
+@pytest.mark.parametrize("command", ["init {table} --yes", *COMMANDS])
+def test_no_message_shows_a_record_that_repeats_a_value(command: str, tmp_path: Path) -> None:
+    code, told = told_of("Mueller;Dresden;Dresden", command, tmp_path)
+    assert code
+    assert not [word for word in WORDS if word in told]
+
+
+def test_what_a_table_has_is_not_shown_where_it_has_few_of_the_columns(tmp_path: Path) -> None:
+    code, told = told_of("age;Dresden;Hiv", COMMANDS[4], tmp_path)
+    assert code
+    assert not [word for word in WORDS if word in told]

@@ -1,0 +1,193 @@
+"""Write the parts of the docs that the program knows itself: what its commands, plug-ins and policies take.
+
+Such a part stands between `<!-- options of anonymize -->` and `<!-- end -->`, or the like. Run this by
+`make reference` after a change; a test says when that was forgotten.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import typer
+from pydantic import BaseModel
+
+from shoal.catalogue import REGISTRIES, builder_options
+from shoal.cli import app
+from shoal.core.builder import Builder
+from shoal.core.builders import BUILDERS
+from shoal.options import Option, in_words, options_of
+from shoal.policy import Column, Policy
+
+DOCS = Path(__file__).parents[1] / "docs"
+PAGES = {name: f"{registry.kind}s/{name}.md" for registry in REGISTRIES for name in registry}
+# Where there is more to read about an option.
+SEE = {
+    "--against": "release.md#successive-releases",
+    "--policy": "policy.md",
+    "--preset": "safe-harbor.md",
+    "--question": "diagnose.md",
+    "--recipe": "recipes.md",
+    "--report": "report.md",
+    "--study": "profile.md#the-study",
+    "cells": "finer.md#cells",
+    "format": "https://docs.python.org/3/library/datetime.html#format-codes",
+    "fractions": "hierarchies.md#fractions",
+    "hierarchy": "hierarchies.md",
+    "identifying": "algorithms/mu-argus.md#what-is-tested",
+    "metric": "metrics/index.md",
+    "models": "models/k-anonymity.md",
+    "population_size": "risk.md",
+    "refine": "finer.md#refine",
+    "release_as": "policy.md#release_as",
+    "sampling_share": "risk.md",
+    "suppressed": "policy.md#suppressed",
+    "suppression_limit": "policy.md#suppression_limit",
+}
+_PART = re.compile(r"<!-- ((?:options|synopsis|entries) of [^>]+) -->\n.*?<!-- end -->", re.DOTALL)
+
+
+def main() -> None:
+    """Bring every page up to date, and name those that changed."""
+    for page, text in pages().items():
+        if page.read_text(encoding="utf-8") != text:
+            page.write_text(text, encoding="utf-8")
+            sys.stdout.write(f"{page.relative_to(DOCS.parent)}\n")
+
+
+def pages() -> dict[Path, str]:
+    """Return every page that has such parts as it should be."""
+    found: dict[str, dict[str, str]] = {}
+    for page, name, text in parts():
+        found.setdefault(page, {})[name] = text
+    texts = {page: (DOCS / page).read_text(encoding="utf-8") for page in found}
+    return {DOCS / page: rewritten(texts[page], own, page) for page, own in found.items()}
+
+
+def parts() -> Iterator[tuple[str, str, str]]:
+    """Yield every part: its page, its name there, and its text."""
+    for name, command in commands():
+        yield "cli.md", f"synopsis of {name}", synopsis(name, command)
+        if command.params:
+            yield "cli.md", f"options of {name}", command_table(command, "cli.md")
+    for registry in REGISTRIES:
+        for name in registry:
+            yield PAGES[name], f"options of {name}", option_table(registry.options(name), PAGES[name])
+    shared = options_of(Builder)
+    yield "hierarchies.md", "options of every builder", option_table(shared, "hierarchies.md")
+    for name in BUILDERS:
+        own = [option for option in builder_options(name) if option not in shared]
+        if own:
+            yield "hierarchies.md", f"options of {name}", option_table(own, "hierarchies.md")
+    yield "policy.md", "entries of a policy", option_table(entries(Policy), "policy.md", "entry")
+    yield "policy.md", "entries of a column", option_table(entries(Column), "policy.md", "entry")
+
+
+def rewritten(text: str, parts: Mapping[str, str], page: str = "the page") -> str:
+    """Return a page with its parts as they should be; each has a place, and each place a part."""
+    places = _PART.findall(text)
+    for name in {*parts, *places}:
+        if name not in parts or places.count(name) != 1:
+            known = "has one place" if name in parts else "is nothing that the program has"
+            message = f"{page}: <!-- {name} --> stands {places.count(name)} times, and {known}."
+            raise ValueError(message)
+    return _PART.sub(lambda found: f"<!-- {found[1]} -->\n\n{parts[found[1]]}\n\n<!-- end -->", text)
+
+
+def entries(kind: type[BaseModel]) -> Iterator[Option]:
+    """Tell what a part of a policy takes."""
+    for name, field in kind.model_fields.items():
+        default = ... if field.is_required() else field.default
+        yield Option(name, in_words(field.annotation), default, field.description or "")
+
+
+def option_table(options: Iterable[Option], page: str, heading: str = "option") -> str:
+    """Write the options of a plug-in, or the entries of a policy, as a table."""
+    rows = [(seen(one.name, page), one.type, one.default_text, linked(one.meaning, page)) for one in options]
+    return table((heading, "type", "default", "meaning"), rows) if rows else "It has no options."
+
+
+def commands() -> Iterator[tuple[str, Any]]:
+    """Yield every command with its name, as `hierarchy show`."""
+    group: Any = typer.main.get_command(app)
+    for name, found in group.commands.items():
+        for inner, command in getattr(found, "commands", {"": found}).items():
+            yield f"{name} {inner}".strip(), command
+
+
+def synopsis(name: str, command: Any) -> str:
+    """Write how a command is called: its arguments, and the options that it needs."""
+    arguments = [_argument(one) for one in command.params if one.param_type_name == "argument"]
+    options = [one for one in command.params if one.param_type_name == "option"]
+    needed = [f"{one.opts[0]} {one.name.upper()}" for one in options if one.required]
+    others = ["[OPTIONS]"] if len(options) > len(needed) else []
+    return f"`{' '.join(['shoal', name, *arguments, *needed, *others])}`"
+
+
+def command_table(command: Any, page: str) -> str:
+    """Write the arguments and options of a command as a table."""
+    arguments_first = sorted(command.params, key=lambda one: one.param_type_name)
+    rows = [(_written(one, page), _default(one), linked(one.help, page)) for one in arguments_first]
+    return table(("option", "default", "meaning"), rows)
+
+
+def _argument(argument: Any) -> str:
+    name = argument.name.upper() + ("..." if argument.nargs == -1 else "")
+    return name if argument.required else f"[{name}]"
+
+
+def _written(parameter: Any, page: str) -> str:
+    if parameter.param_type_name == "argument":
+        return f"`{_argument(parameter)}`"
+    names: list[str] = parameter.opts + parameter.secondary_opts
+    return ", ".join([seen(names[0], page), *[f"`{name}`" for name in names[1:]]])
+
+
+def _default(parameter: Any) -> str:
+    if parameter.required:
+        return "required"
+    shown = parameter.show_default
+    if isinstance(shown, str):
+        return shown if " " in shown else f"`{shown}`"
+    if isinstance(parameter.default, bool):
+        return "on" if parameter.default else "off"
+    return "" if parameter.default is None else f"`{parameter.default}`"
+
+
+def seen(name: str, page: str) -> str:
+    """Write the name of an option, as a link where there is more to read."""
+    return f"[`{name}`]({_way(SEE[name], page)})" if name in SEE else f"`{name}`"
+
+
+def linked(text: str, page: str) -> str:
+    """Make links of the names of plug-ins."""
+
+    def link(found: re.Match[str]) -> str:
+        home = PAGES.get(found[1])
+        return found[0] if home in (None, page) else f"[{found[0]}]({_way(home, page)})"
+
+    return re.sub(r"`([^`]+)`", link, text)
+
+
+def _way(target: str, page: str) -> str:
+    """Write the way from a page to a place of the docs."""
+    if "://" in target:
+        return target
+    file, _, place = target.partition("#")
+    way = "" if file == page else posixpath.relpath(file, posixpath.dirname(page) or ".")
+    return f"{way}#{place}" if place else way
+
+
+def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Write a table in Markdown."""
+    lines = [headings, *[[cell.replace("|", "\\|") for cell in row] for row in rows]]
+    head, *body = [f"| {' | '.join(line)} |" for line in lines]
+    return "\n".join([head, f"|{'---|' * len(headings)}", *body])
+
+
+if __name__ == "__main__":
+    main()
