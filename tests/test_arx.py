@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import os
 import random
 import stat
 import zipfile
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import escape
 
+import adult
 import pytest
 import yaml
 from typer.testing import CliRunner
@@ -27,7 +27,7 @@ from shoal.metrics import METRICS
 from shoal.models import MODELS
 from shoal.policy import Policy, named
 
-HIERARCHIES = Path(os.environ.get("SHOAL_DATA", "/nowhere")) / "adult" / "hierarchies-arx"
+HIERARCHIES = (adult.folder() or Path("nowhere")) / "hierarchies-arx"
 AGES = [["18", "<30", "*"], ["25", "<30", "*"], ["34", ">=30", "*"], ["47", ">=30", "*"]]
 SEXES = [["female", "*"], ["male", "*"]]
 

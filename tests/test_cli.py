@@ -539,7 +539,7 @@ def test_text_that_is_not_utf_8_is_refused(desk: Desk, place: int) -> None:
     cells[place] = (*cells[place][:-1], f"{SECRET}é")
     desk.write_table(cells)
     desk.data.write_bytes(desk.data.read_text(encoding="utf-8").encode("latin-1"))
-    desk.refused(says=["data.csv", "not UTF-8"])
+    desk.refused(says=["data.csv", "not UTF-8", "iconv"])
 
 
 def test_a_parquet_file_that_is_none_is_refused(desk: Desk) -> None:

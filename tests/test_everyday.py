@@ -27,7 +27,15 @@ from typer.testing import CliRunner
 import shoal
 from shoal.cli import app
 from shoal.core.builder import number_of as core_number_of
-from shoal.errors import DataError, HierarchyError, Infeasible, OutputError, PolicyError, UnknownName
+from shoal.errors import (
+    DataError,
+    HierarchyError,
+    Infeasible,
+    OutputError,
+    PolicyError,
+    UnknownName,
+    UsageError,
+)
 from shoal.hierarchies import climb
 from shoal.init import ask_roles, guess, policy_text
 from shoal.sample import admissions, bundled
@@ -110,6 +118,18 @@ def written(folder: Path, table: pa.Table) -> Path:
 
     arrow_csv.write_csv(table, folder / "written.csv")
     return folder / "written.csv"
+
+
+def test_a_release_in_place_of_its_recipe_says_where_that_is(tmp_path: Path) -> None:
+    data = written(tmp_path, people(AGES))
+    shoal.anonymize(data, small(suppression_limit=0.5), output=tmp_path / "release.csv")
+    with pytest.raises(PolicyError, match=r"is a release\. Its recipe is in .*release\.csv\.private"):
+        shoal.apply(tmp_path / "release.csv", data)
+
+
+def test_a_folder_in_place_of_a_table_is_told_as_such(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="is a folder"):
+        shoal.anonymize(tmp_path, small())
 
 
 def test_a_recipe_needs_none_of_the_files_of_its_policy(tmp_path: Path) -> None:
@@ -292,10 +312,11 @@ def test_a_role_can_be_chosen() -> None:
 
     def ask(question: str, default: str, choices: Any) -> str:
         asked.append((question, default))
-        return "other" if question.startswith("length_of_stay") else default
+        return "other" if "length_of_stay (" in question else default
 
     found = ask_roles(guess(admissions(200)), ask)
     assert len(asked) == 12
+    assert asked[2][0].startswith("3 of 12: age (number, ")
     chosen = {one.column: one for one in found}
     assert chosen["length_of_stay"].role.value == "other"
     assert "your choice" in policy_text(found)
@@ -403,7 +424,7 @@ def test_init_asks_in_a_terminal(tmp_path: Path) -> None:
     call = [str(program), "init", str(data), "--output", str(tmp_path / "p.yaml")]
     process = subprocess.Popen(call, stdin=other, stdout=other, stderr=other)
     os.close(other)
-    os.write(main, b"nonsense\nother\n\n\n")
+    os.write(main, b"nonsense\no\n\n\n")
     assert process.wait(60) == 0
     os.close(main)
     roles = [column.role.value for column in shoal.Policy.load(tmp_path / "p.yaml").columns.values()]

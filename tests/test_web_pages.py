@@ -263,7 +263,7 @@ def test_a_table_can_be_uploaded(page: Any, tmp_path: Path) -> None:
 def test_a_table_that_cannot_be_read_says_so_in_place(page: Any, tmp_path: Path) -> None:
     page.get_by_label("File").select_option("broken.csv")
     press(page, "Open")
-    page.locator(".main").get_by_role("alert").filter(has_text="age").wait_for()
+    page.locator(".main").get_by_role("alert").filter(has_text="the same name").wait_for()
     path = tmp_path / "notes.txt"
     path.write_text("no table")
     with page.expect_file_chooser() as chooser:

@@ -93,9 +93,9 @@ def _flow(value: object) -> str:
 def ask_roles(guesses: Sequence[Guess], ask: Callable[[str, str, Sequence[str]], str]) -> list[Guess]:
     """Let someone confirm each column's role: `ask` gets a question, a default and the choices."""
     choices = [role.value for role in Role]
-    return [
-        found.with_role(
-            Role(ask(f"{found.column} ({found.kind}, {found.reason})", found.role.value, choices))
-        )
-        for found in guesses
-    ]
+    chosen = []
+    for place, found in enumerate(guesses, 1):
+        about = f"{found.kind}, {found.distinct:,} distinct; {found.reason}"
+        question = f"{place} of {len(guesses)}: {found.column} ({about})"
+        chosen.append(found.with_role(Role(ask(question, found.role.value, choices))))
+    return chosen

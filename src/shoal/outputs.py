@@ -43,7 +43,7 @@ def write_private(path: Path, text: str) -> None:
 
 def exists(name: str) -> OutputError:
     """Say that an output is there, and how to replace it."""
-    return OutputError(f"{name!r} exists. Use --force to replace it.")
+    return OutputError(f"{name!r} exists. Use --force to replace it. In Python: force=True.")
 
 
 def cannot(output: Path, error: OSError) -> OutputError:

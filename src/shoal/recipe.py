@@ -138,6 +138,8 @@ def _read(path: Path) -> dict[str, Any]:
         raise PolicyError(message) from None
     except ValueError:
         message = f"The recipe {str(path)!r} is damaged: it is not JSON."
+        if (private := path.with_name(f"{path.name}.private")).is_dir():
+            message = f"{str(path)!r} is a release. Its recipe is in {str(private)!r}."
         raise PolicyError(message) from None
     if not isinstance(data, dict):
         message = f"The recipe {str(path)!r} is damaged: it is not an object."

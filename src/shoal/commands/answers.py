@@ -199,7 +199,7 @@ def _overview(told: Mapping[str, Any]) -> None:
         say(f"No set of columns breaks {measure} {k}.")
     else:
         say(f"None found so far that breaks {measure} {k}; all columns together do.")
-    say("Next: --question suggest for a first policy, --question 3 for the largest safe sets,")
+    say("Next: --question suggest for a first policy, --question 3 --k 5 for the largest safe sets,")
     say("      --question 11 for what suppression would cost; docs: diagnose.")
 
 

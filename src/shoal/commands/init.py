@@ -44,6 +44,7 @@ def init(
             check_file(output, force=force, table=data)
         found = guess(data, engine=read_engine(engine, spark_master))
         if sys.stdin.isatty() and not yes and not as_json:
+            say(_ROLES, stderr=True)
             found = ask_roles(found, _ask)
         text = preset_text(preset, found)
         if output:
@@ -69,11 +70,19 @@ def init(
         sys.stdout.write(text)
 
 
+_ROLES = """Every column has a role. Enter takes the guess; a first letter will do.
+  identifier        points at one person: removed
+  quasi-identifier  could be known from elsewhere: made coarser
+  sensitive         must not be learnt of a person: kept, and protected by models
+  other             kept as it is"""
+
+
 def _ask(question: str, default: str, choices: Sequence[str]) -> str:
     while True:
         found: str = typer.prompt(f"{question} [{', '.join(choices)}]", default=default, err=True).strip()
-        if found in choices:
-            return found
+        meant = [choice for choice in choices if found and choice.startswith(found)]
+        if len(meant) == 1:
+            return meant[0]
         typer.echo(f"Choose one of {', '.join(choices)}.", err=True)
 
 

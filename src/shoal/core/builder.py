@@ -119,7 +119,7 @@ class Builder(ABC):
         return HierarchyError(message, values)
 
     def _miss(self) -> str:
-        return "not covered. Add them, or name codes under 'unknown'. --reveal lists them."
+        return "not covered. Add what is missing, or name codes under 'unknown'. --reveal lists them."
 
     def covers(self, label: str) -> str:
         """Say in words which values a label above level 0 stands for."""

@@ -103,7 +103,10 @@ class Banded(Builder):
         return super().covers(label) if label == TOP else f"numbers in {label}"
 
     def _miss(self) -> str:
-        return "not a number. Name codes under 'unknown', or use another builder. --reveal lists them."
+        return (
+            "not a number such as 42 or 3.5, with a point. Name codes under 'unknown', or use another "
+            "builder. --reveal lists them."
+        )
 
 
 @dataclass(frozen=True)

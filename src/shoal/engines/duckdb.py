@@ -29,7 +29,7 @@ from shoal.engines import relations
 from shoal.engines.each import count_each
 from shoal.engines.foreign import READERS, read_foreign
 from shoal.engines.frames import check_names, checked, header_of
-from shoal.engines.over_ibis import HELD, OverIbis, check_file, ending_of, held_name
+from shoal.engines.over_ibis import HELD, TO_UTF_8, OverIbis, check_file, ending_of, held_name
 from shoal.errors import DataError, OutputError, UsageError
 
 
@@ -165,7 +165,7 @@ class DuckDb(OverIbis):
             message = f"{str(path)!r} is not a gzip file."
             raise DataError(message) from None
         except UnicodeDecodeError:
-            message = f"{str(path)!r} is not UTF-8 text. Convert it first."
+            message = f"{str(path)!r} is not UTF-8 text. {TO_UTF_8}"
             raise DataError(message) from None
         except duckdb.InterruptException:
             raise KeyboardInterrupt from None  # the database's word for a signal
@@ -195,5 +195,6 @@ class DuckDb(OverIbis):
             what = "is not UTF-8 text" if "utf" in str(error).lower() else "cannot be read"
             name = repr(str(path)) if path else "The table"
             check = "Check its delimiter, quotes, line ends and encoding."
+            check = TO_UTF_8 if "UTF-8" in what else check
             message = f"{name} {what}{where} ({type(error).__name__}). {check}"
             raise DataError(message) from None

@@ -24,6 +24,7 @@ from shoal.engines.recode import recode
 from shoal.engines.relations import Site
 from shoal.errors import DataError
 
+TO_UTF_8 = "Convert it first: iconv -f WINDOWS-1252 -t UTF-8 OLD > NEW, or save it as CSV UTF-8."
 HELD = "shoal_"  # begins the names of tables that hold what we put into a backend
 
 
@@ -130,6 +131,8 @@ def ending_of(path: Path, known: Sequence[str]) -> str:
         if path.name.lower().endswith(ending):
             return ending
     message = f"Unknown format of {path.name!r}. Use one of {', '.join(known)}."
+    if path.is_dir():
+        message = f"{str(path)!r} is a folder. Name a file that ends in one of {', '.join(known)}."
     raise DataError(message)
 
 

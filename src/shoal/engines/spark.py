@@ -23,7 +23,7 @@ from shoal.core.contracts import TableEngine, Target
 from shoal.engines import relations
 from shoal.engines.frames import check_names, header_of
 from shoal.engines.names import parts_of, quoted, refuse_file
-from shoal.engines.over_ibis import HELD, OverIbis, ending_of, held_name
+from shoal.engines.over_ibis import HELD, TO_UTF_8, OverIbis, ending_of, held_name
 from shoal.engines.spark_session import OURS, connected, started
 from shoal.errors import DataError, OutputError
 
@@ -143,7 +143,7 @@ class Spark(OverIbis, TableEngine):
         try:
             names, delimiter = header_of(first, first.suffix if first.suffix == ".gz" else ending)
         except (OSError, EOFError, UnicodeDecodeError):
-            message = f"{str(path)!r} is not UTF-8 text. Convert it first."
+            message = f"{str(path)!r} is not UTF-8 text. {TO_UTF_8}"
             raise DataError(message) from None
         schema = ", ".join(f"{quoted((name,), '`')} STRING" for name in names)
         # Names are checked, since one of many files may have its columns in another order.
