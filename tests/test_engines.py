@@ -289,6 +289,16 @@ def test_a_table_that_changes_between_columns_is_refused() -> None:
         list(engine.count_each(table, ["a", "b"]))
 
 
+def test_a_column_of_a_kind_that_cannot_be_read_is_told_without_its_values(tmp_path: Path) -> None:
+    import duckdb
+
+    path = tmp_path / "t.parquet"
+    duckdb.sql(f"COPY (SELECT 1 AS a, INTERVAL 37 DAY AS b) TO '{path}'")
+    with pytest.raises(DataError) as caught:
+        shoal.diagnose(path).suggest()
+    assert "37" not in str(caught.value)
+
+
 def test_a_text_file_is_read_once_for_all_its_columns(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

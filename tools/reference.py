@@ -24,7 +24,7 @@ from shoal.options import Option, in_words, options_of
 from shoal.policy import Column, Policy
 
 DOCS = Path(__file__).parents[1] / "docs"
-PAGES = {name: f"{registry.kind}s/{name}.md" for registry in REGISTRIES for name in registry}
+PAGES = {name: f"{registry.kind}s/{name}.md" for registry in REGISTRIES for name in registry.built_in}
 # Where there is more to read about an option.
 SEE = {
     "--against": "release.md#successive-releases",
@@ -75,7 +75,7 @@ def parts() -> Iterator[tuple[str, str, str]]:
         if command.params:
             yield "cli.md", f"options of {name}", command_table(command, "cli.md")
     for registry in REGISTRIES:
-        for name in registry:
+        for name in registry.built_in:
             yield PAGES[name], f"options of {name}", option_table(registry.options(name), PAGES[name])
     shared = options_of(Builder)
     yield "hierarchies.md", "options of every builder", option_table(shared, "hierarchies.md")

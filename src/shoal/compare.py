@@ -25,7 +25,7 @@ from shoal.comparison import Comparison, Row, Stopped
 from shoal.core.contracts import Algorithm, Engine, Guarantee
 from shoal.core.counts import Domain
 from shoal.core.problem import Problem
-from shoal.core.progress import Progress
+from shoal.core.progress import Progress, quiet
 from shoal.core.warm import to_compile
 from shoal.errors import (
     CannotHonour,
@@ -85,7 +85,7 @@ def compare(
     policy = Policy.load(policy)
     groups = policies(policy, algorithms, k, suppression_limits, metrics)
     engine = engine_for(engine, table, memory_limit)
-    tell = progress or (lambda *_: None)
+    tell = progress or quiet
     tell("count", 0, None)
     label = next((one.label_needed for group in groups for one in group if one.label_needed), None)
     counts, domains = counted(engine.open(table), groups[0][0], engine, label=label)

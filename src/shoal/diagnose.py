@@ -8,7 +8,7 @@ from typing import Any
 
 from shoal.choose import AUTO, engine_for
 from shoal.core.contracts import Engine
-from shoal.core.progress import Progress
+from shoal.core.progress import Progress, quiet
 from shoal.core.subsets import Source
 from shoal.core.warm import to_project
 from shoal.diagnosing.questions import check_names
@@ -37,7 +37,7 @@ def diagnose(
     With a sensitive column every question is about its distinct values in a class (l) instead of k.
     """
     engine = engine_for(engine, table, memory_limit)
-    tell = progress or (lambda *_: None)
+    tell = progress or quiet
     opened = engine.open(table)
     available = engine.columns(opened)
     columns = columns(available) if callable(columns) else columns

@@ -56,10 +56,8 @@ class UnknownName(UsageError):
     def __init__(self, name: str, kind: str, available: Iterable[str], *, in_order: bool = False) -> None:
         """Say what was asked for, what is closest and what there is, sorted unless it has an order."""
         names = list(available) if in_order else sorted(available)
-        alike = {own.strip().lower(): own for own in names}
-        close = get_close_matches(name, names, n=1)
-        close = close or [alike[own] for own in get_close_matches(name.strip().lower(), alike, n=1)]
-        hint = f" Did you mean {close[0]!r}?" if close else ""
+        close = nearest(name, names)
+        hint = f" Did you mean {close!r}?" if close is not None else ""
         super().__init__(f"Unknown {kind} {name!r}.{hint} Available: {', '.join(names) or 'none'}.")
 
 
@@ -102,14 +100,27 @@ def interruptible() -> Iterator[None]:
         raise
 
 
+def nearest(name: str, names: Iterable[str]) -> str | None:
+    """Return the name that is most like one, whatever the case and the space around it; none where none is.
+
+    >>> nearest("AGE ", ["sex", "age"]), nearest("age", ["Mueller", "Dresden"])
+    ('age', None)
+    """
+    names = list(names)
+    alike = {own.strip().lower(): own for own in names}
+    close = get_close_matches(name, names, n=1)
+    close = close or [alike[own] for own in get_close_matches(name.strip().lower(), alike, n=1)]
+    return close[0] if close else None
+
+
 def has_any(asked: Iterable[str], available: Iterable[str]) -> bool:
     """Tell whether a table has one of these columns, or one whose name is like it.
 
     >>> has_any(["agee", "x"], ["age", "sex"]), has_any(["age"], ["Mueller", "Dresden"])
     (True, False)
     """
-    there = [name.strip().lower() for name in available]
-    return any(get_close_matches(str(name).strip().lower(), there, n=1) for name in asked)
+    there = list(available)
+    return any(nearest(str(name), there) is not None for name in asked)
 
 
 def no_such_columns(what: str = "these columns", where: str = "table") -> str:

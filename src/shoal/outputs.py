@@ -46,6 +46,11 @@ def exists(name: str) -> OutputError:
     return OutputError(f"{name!r} exists. Use --force to replace it. In Python: force=True.")
 
 
+def appeared(name: str) -> OutputError:
+    """Say that an output was not there when the run began."""
+    return OutputError(f"{name!r} appeared while this ran. Use --force to replace it.")
+
+
 def cannot(output: Path, error: OSError) -> OutputError:
     """Say why an output cannot be written, and what to do."""
     why = os.strerror(error.errno) if error.errno else "the disk refused"

@@ -39,6 +39,11 @@ class Registry(Generic[Plugin]):
         third_party = {e.name: e.value for e in entry_points(group=f"shoal.{self.kind}s")}
         return {**third_party, **self._built_in}
 
+    @property
+    def built_in(self) -> list[str]:
+        """The names that come with shoal, sorted."""
+        return sorted(self._built_in)
+
     def __iter__(self) -> Iterator[str]:
         """Yield every name, sorted."""
         return iter(sorted(self._homes))

@@ -20,6 +20,7 @@ from pyarrow import csv
 
 from shoal.core.arrays import FloatArray, IntArray
 from shoal.errors import OutputError
+from shoal.outputs import exists
 
 
 class _Diagnosis(NamedTuple):
@@ -155,8 +156,7 @@ def bundled(folder: str | Path, *, force: bool = False) -> tuple[Path, Path]:
             target = folder / name
             content = (files("shoal") / "data" / name).read_bytes()
             if not force and target.exists() and target.read_bytes() != content:
-                message = f"{str(target)!r} exists. Use --force to replace it."
-                raise OutputError(message)
+                raise exists(str(target))
             target.write_bytes(content)
             found.append(target)
     except OSError as error:

@@ -19,6 +19,7 @@ from shoal.choose import AUTO, engine_for
 from shoal.core.arrays import IntArray
 from shoal.core.contracts import Engine
 from shoal.core.counts import Counts, numbered, packed
+from shoal.core.progress import quiet
 from shoal.core.recoding import Recoding
 from shoal.errors import DataError, Infeasible, UsageError
 from shoal.policy import Policy
@@ -142,7 +143,7 @@ def _classes(engine: Engine, table: Any, recipe: Recipe) -> tuple[Counts, IntArr
     problem = problem_of(recipe.policy, counts, domains, recipe.levels, engine.memory)
     wish = Wish(recipe.policy, recipe.levels, regions=recipe.regions)
     try:
-        _, evaluation = wish.found(problem, lambda *_: None)
+        _, evaluation = wish.found(problem, quiet)
     except Infeasible:
         raise UsageError(_OTHERS) from None
     recoding = evaluation.recoding or problem.recoding(evaluation.node)

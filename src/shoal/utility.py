@@ -16,7 +16,7 @@ from shoal.analysing.pairs import Association, Contingency, associations_of, con
 from shoal.analysing.sides import Sides, sides_of
 from shoal.choose import AUTO, engine_for
 from shoal.core.contracts import Engine
-from shoal.core.progress import Progress
+from shoal.core.progress import Progress, quiet
 from shoal.core.schema import Role
 from shoal.errors import DataError, PolicyError, UnknownName, UsageError
 from shoal.policy import Policy
@@ -83,7 +83,7 @@ def compared(
     lenient: bool = False,
 ) -> Utility:
     """Compare two open tables; what cannot be predicted is a note, where lenient, and else an error."""
-    progress = progress or (lambda *_: None)
+    progress = progress or quiet
     progress("compare", 0, None)
     lenient = lenient or target is None  # nobody asked for a target that is the policy's
     target = target or policy.label

@@ -10,7 +10,7 @@ import numpy as np
 
 from shoal.core.arrays import FloatArray
 from shoal.core.counts import Counts
-from shoal.core.progress import Progress
+from shoal.core.progress import Progress, quiet
 from shoal.core.suda import Suda, suda
 from shoal.core.warm import to_find_uniques
 
@@ -63,7 +63,7 @@ def special_uniques(
     progress: Progress | None = None,
 ) -> Special:
     """Find the minimal sample uniques of at most so many columns, and score them."""
-    tell = progress or (lambda *_: None)
+    tell = progress or quiet
     for compile_one in to_find_uniques():
         tell("compile", 0, None)
         compile_one()

@@ -13,7 +13,7 @@ from typing import IO
 from shoal.arx import Import
 from shoal.errors import DataError, OutputError
 from shoal.importing.project import DATA, Project
-from shoal.outputs import cannot
+from shoal.outputs import cannot, exists
 
 _DATA_BYTES = 16 << 30
 
@@ -48,8 +48,7 @@ def _make(folder: Path, targets: list[Path], *, force: bool) -> None:
         raise OutputError(message)
     taken = [path for path in targets if os.path.lexists(path)]
     if taken and not force:
-        message = f"{str(taken[0])!r} exists. Use --force to replace it."
-        raise OutputError(message)
+        raise exists(str(taken[0]))
     for path in (folder, folder / "hierarchies"):
         if path == folder or any(target.parent == path for target in targets):
             path.mkdir(mode=0o700, exist_ok=True)

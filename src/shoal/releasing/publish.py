@@ -32,7 +32,7 @@ from typing import Any
 
 from shoal.core.contracts import Engine, Target
 from shoal.errors import OutputError, ShoalError
-from shoal.outputs import cannot, check_place, exists, write_private
+from shoal.outputs import appeared, cannot, check_place, exists, write_private
 from shoal.releasing.locks import abandoned, alone, hidden, lock
 from shoal.releasing.stage import Stage, remove, stage_of, sync
 
@@ -99,7 +99,7 @@ class Draft:
         else:
             for path in _parts(self.stage.target, self.beside):
                 if os.path.lexists(path):
-                    raise _appeared(path)
+                    raise appeared(str(path))
         self.stage.place(force=self.force)
         try:
             self.private.rename(home)
@@ -242,7 +242,3 @@ def _sync_folder(folder: Path) -> None:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
-
-
-def _appeared(path: Path) -> OutputError:
-    return OutputError(f"{str(path)!r} appeared while this ran. Use --force to replace it.")

@@ -17,6 +17,7 @@ from typing import Any
 
 from shoal.core.contracts import Engine, TableEngine, Target
 from shoal.errors import OutputError
+from shoal.outputs import appeared
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ class Stage(ABC):
 
     def taken(self) -> OutputError:
         """Say that something is in place that was not there before."""
-        return OutputError(f"{self.target.name!r} appeared while this ran. Use --force to replace it.")
+        return appeared(self.target.name)
 
 
 class FileStage(Stage):
