@@ -2,6 +2,8 @@
 PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin
+# How many tests run at once. Each takes about a core and a gigabyte.
+WORKERS ?= 2
 
 .PHONY: demo test lint types docs reference shots bench dist clean
 
@@ -18,8 +20,10 @@ $(VENV)/.dev: pyproject.toml
 demo: $(VENV)/.demo
 	$(RUN)/shoal demo
 
+# Tests start shoal many times: what it imports is compiled once and kept.
+test: export PYTHONDONTWRITEBYTECODE :=
 test: $(VENV)/.dev
-	$(RUN)/python -m pytest -q -n 2 --dist loadgroup
+	$(RUN)/python -m pytest -q -n $(WORKERS) --dist loadgroup
 
 lint: $(VENV)/.dev
 	$(RUN)/ruff check .

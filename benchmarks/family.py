@@ -22,7 +22,7 @@ from setting import adult, machine
 
 import shoal
 from shoal.comparing.plots import comparison_plots
-from shoal.comparison import Row
+from shoal.comparing.row import Row
 from shoal.plots import save
 
 KS = tuple(range(2, 16))

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import yaml
-from blocks import README, blocks
+from blocks import README, ROOT, blocks
 from pyarrow import csv, parquet
 from servers import postgres, spark
 from studio import running
@@ -53,6 +53,8 @@ def furnished(folder: Path, page: Path, code: str) -> Iterator[dict[str, str]]:
     made = set(re.findall(r"(?:--output |-o |output=.)([\w./-]+)", code))
     if "shoal demo" not in code:
         _put(folder, policy, code, made)
+    if "dbt run" in code:
+        shutil.copytree(ROOT / "examples" / "dbt", folder, dirs_exist_ok=True)
     with ExitStack() as stack:
         environment = {}
         if "postgres" in code:
@@ -121,6 +123,7 @@ def _in_postgres(policy: str) -> Iterator[dict[str, str]]:
         copying = "COPY clinic.patients FROM STDIN (FORMAT csv, HEADER)"
         with server.connection.cursor() as cursor, cursor.copy(copying) as copy:
             copy.write(rows.read_bytes())
+        server.connection.execute("CREATE TABLE clinic.admissions AS TABLE clinic.patients")
         yield server.environment
     finally:
         server.connection.execute("DROP SCHEMA clinic CASCADE")

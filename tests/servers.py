@@ -1,4 +1,8 @@
-"""Servers that tests start for themselves: a PostgreSQL of its own, Spark in this process or beside it."""
+"""Servers that tests start for themselves: a PostgreSQL of its own, Spark in this process or beside it.
+
+Tests that wait for them, and for a browser, are one group of xdist, "servers": one worker runs it while the
+others compile, and finds compiled what it asks for in its turn.
+"""
 
 from __future__ import annotations
 
@@ -102,8 +106,10 @@ def postgres() -> Server:
     return Server()
 
 
-# Java that runs for seconds gains nothing from compiling its code twice.
-QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+# Java that runs for seconds gains nothing from compiling its code twice, nor from proving Spark's sound.
+QUICK_JAVA = (
+    "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
+)
 
 
 @cache

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -77,7 +78,8 @@ def run(parts: Sequence[str], folder: Path, environment: Mapping[str, str] | Non
             program.chmod(0o755)
         script = ["set -euo pipefail", f"exec 2>'{own}/told'"]
         for number, part in enumerate(parts):
-            script += [f"exec >'{own}/{number}'", part]
+            # The last line is for `a && b`, where a failure of `a` is none to the shell.
+            script += [f"exec >'{own}/{number}'", part, "test $? = 0"]
         path = os.pathsep.join([str(own), str(SHOAL.parent), os.environ["PATH"]])
         process = subprocess.Popen(
             ["bash", "-c", "\n".join(script)],
@@ -170,7 +172,7 @@ def _make(call: Call) -> int:
 
 
 def _dbt(call: Call) -> int:
-    """Run nothing, for dbt and its project are the reader's; but take no other words than dbt does."""
+    """Run nothing, for there is no dbt here; but take no other words than it does."""
     match call.words[1:]:
         case ["run", "--select", _]:
             return 0
@@ -180,7 +182,9 @@ def _dbt(call: Call) -> int:
 
 
 # Programs that are not what they seem, each with its reason.
-STAND_INS: dict[str, Callable[[Call], int]] = {"shoal": _shoal, "pip": _pip, "make": _make, "dbt": _dbt}
+STAND_INS: dict[str, Callable[[Call], int]] = {"shoal": _shoal, "pip": _pip, "make": _make}
+if not shutil.which("dbt"):
+    STAND_INS["dbt"] = _dbt
 
 
 @contextmanager

@@ -28,6 +28,22 @@ CORE_ORDER = (
     "cut_entries", "cut_bounds", "cut_prices", "cut_nodes", "cut_ground", "cut_greedy", "cut_search",
 )  # fmt: skip
 PLUGINS = ("models", "metrics", "algorithms", "engines")
+# Lowest first: what several parts share, the parts in their folders, and what a release is made of.
+PARTS = (
+    "column_names", "outputs", "plot_lines", "plots", "choose", "infeasible", "search",
+    "assessing", "identifiers", "policies", "policy", "policy_schema", "spreadsheet",
+    "sensitive", "sensitive_table",
+    "problem", "recipe", "outliers",
+    "analysing", "attacking", "comparing", "diagnosing", "importing", "profiling", "reporting",
+    "notebook", "verify", "release", "releasing",
+)  # fmt: skip
+# What people call, which no part imports.
+FACES = (
+    "comparison", "diagnosis", "negotiate", "study", "profile", "risk", "report", "utility",
+    "anonymize", "apply", "arx", "attack", "catalogue", "compare", "diagnose", "hierarchies", "init",
+    "inspection", "measure", "sample", "sklearn", "successive",
+)  # fmt: skip
+WORKFLOW_ORDER = (*PARTS, *FACES)
 INTERFACES = ("__main__", "cli", "commands", "display", "web")
 
 
@@ -93,6 +109,33 @@ def test_the_core_has_an_order(module: str) -> None:
         name = other.removeprefix("shoal.core.").split(".")[0]
         if other.startswith("shoal.core.") and name in CORE_ORDER:
             assert CORE_ORDER.index(name) < CORE_ORDER.index(own), f"{module} imports {other}"
+
+
+def units() -> dict[str, list[str]]:
+    """Return the modules of each file or folder of the workflow."""
+    below = ("core", "errors", "options", "registry", "data", *PLUGINS)
+    found: dict[str, list[str]] = {}
+    for module in modules():
+        room = module.removeprefix("shoal").strip(".").split(".")[0]
+        if room and room not in (*below, *INTERFACES):
+            found.setdefault(room, []).append(module)
+    return found
+
+
+def test_every_part_of_the_workflow_has_its_place_and_every_folder_is_a_part() -> None:
+    assert sorted(units()) == sorted(WORKFLOW_ORDER)
+    assert not [face for face in FACES if (ROOT / face).is_dir()]
+
+
+@pytest.mark.parametrize("unit", WORKFLOW_ORDER)
+def test_the_workflow_has_an_order(unit: str) -> None:
+    """What is needed for a type alone (TYPE_CHECKING) may come from above."""
+    for module in units()[unit]:
+        for other in imports(module):
+            there = other.split(".")[1] if "." in other else ""
+            if there in WORKFLOW_ORDER and there != unit:
+                lower = WORKFLOW_ORDER.index(there) < WORKFLOW_ORDER.index(unit)
+                assert lower, f"{module} imports {other}, which stands above it"
 
 
 @pytest.mark.parametrize("kind", PLUGINS)

@@ -501,12 +501,13 @@ def test_fewer_rows_than_k_names_the_k_that_would_do(desk: Desk) -> None:
 
 def test_two_columns_of_one_name_are_refused(desk: Desk) -> None:
     desk.write_table(rows(), header=("name", "age", "age", "zip", "illness", "note"))
-    desk.refused(says=["Columns 2 and 3 have the same name", "Rename"])
+    desk.refused(says=["Columns 2 and 3 have the same name", "Give every column one of its own"])
 
 
 def test_names_that_differ_only_in_case_are_refused(desk: Desk) -> None:
     desk.write_table(rows(), header=("name", "age", "Age", "zip", "illness", "note"))
-    desk.refused(says=["differ only in case", "'Age'", "'age'", "Rename"])
+    result = desk.refused(says=["differ only in case", "Give every column one of its own"])
+    assert "Age" not in result.output  # such a line may be a record
 
 
 @pytest.mark.parametrize("cells", [("lost", "20"), (*rows(1)[0], "x", f"{SECRET}more")])
@@ -534,12 +535,14 @@ def test_a_table_without_a_header_is_refused_without_values(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("place", [0, 39])
-def test_text_that_is_not_utf_8_is_refused(desk: Desk, place: int) -> None:
+def test_text_of_which_only_a_part_is_utf_8_is_refused(desk: Desk, place: int) -> None:
     cells = rows()
     cells[place] = (*cells[place][:-1], f"{SECRET}é")
     desk.write_table(cells)
-    desk.data.write_bytes(desk.data.read_text(encoding="utf-8").encode("latin-1"))
-    desk.refused(says=["data.csv", "not UTF-8", "iconv"])
+    desk.data.write_bytes(desk.data.read_bytes() + desk.data.read_bytes().decode().encode("latin-1"))
+    desk.refused(
+        says=["data.csv", "letters in UTF-8", f"(line {place + 2})", "others that are not", "python -c"]
+    )
 
 
 def test_a_parquet_file_that_is_none_is_refused(desk: Desk) -> None:
@@ -554,7 +557,7 @@ def test_an_arrow_file_that_is_none_is_refused(desk: Desk) -> None:
 
 def test_a_gzip_file_that_is_none_is_refused(desk: Desk) -> None:
     desk.data = desk.data.rename(desk.folder / "data.csv.gz")
-    desk.refused(says=["data.csv.gz", "not a gzip file"])
+    desk.refused(says=["data.csv.gz", "not compressed with gzip"])
 
 
 # Bad input: models and limits
@@ -568,7 +571,7 @@ def test_a_k_below_1_is_refused(desk: Desk, k: str) -> None:
 @pytest.mark.parametrize("k", ["many", "2.5", "true", ""])
 def test_a_k_that_is_not_a_number_is_refused(desk: Desk, k: str) -> None:
     got = {"many": "'many'", "true": "True", "": "None"}.get(k, k)
-    desk.refused("--model", f"k-anonymity:k={k}", says=["k of k-anonymity", "integer", f"got {got}"])
+    desk.refused("--model", f"k-anonymity:k={k}", says=["k of k-anonymity", "whole number", f"got {got}"])
 
 
 def test_a_model_without_its_k_is_refused(desk: Desk) -> None:
@@ -900,7 +903,7 @@ def test_an_output_that_is_a_folder_is_refused(desk: Desk) -> None:
 
 @pytest.mark.parametrize("name", ["release.xlsx", "release"])
 def test_an_unknown_output_format_is_refused_with_those_there_are(desk: Desk, name: str) -> None:
-    desk.refused("--output", desk.home / name, says=["format", repr(name), ".csv", ".parquet"])
+    desk.refused("--output", desk.home / name, says=["Use one of", repr(name), ".csv", ".parquet"])
 
 
 def test_a_folder_that_must_not_be_written_is_named(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ OTHERS = (german, french, spanish, italian, dutch, portuguese)
 # By language, the letter of the rule that each name must be taken for.
 LETTERS = {
     "german": {
-        "A": "Vorname, Nachname, Familienname, PatientenName, Geburtsname",
+        "A": "Vorname, Nachname, Familienname, PatientenName, Geburtsname, Name des Patienten, Name",
         "B": "PLZ, Postleitzahl, Straße, STRASSE, Hauptstraße, Hausnummer, Wohnort, Anschrift, Stadt",
         "C": "Geburtsdatum, geb_datum, Geburtsjahr, Aufnahmedatum, EntlassungsDatum, Alter, Monat",
         "D": "Telefon, Telefonnummer, Telefon-Nr., Handynummer, Rufnummer",
@@ -66,7 +66,7 @@ LETTERS = {
         "R": "Codice fiscale, Carta d'identità, Passaporto",
     },
     "dutch": {
-        "A": "Voornaam, Achternaam, Patiëntnaam, voorletters",
+        "A": "Voornaam, Achternaam, Patiëntnaam, voorletters, naam van de patiënt",
         "B": "Postcode, Adres, Straatnaam, Huisnummer, Woonplaats, Gemeente",
         "C": "Geboortedatum, GeboorteJaar, Leeftijd, opnamedatum, maand",
         "D": "Telefoon, Telefoonnummer, mobiel_nummer",
@@ -202,13 +202,30 @@ def test_a_german_table_is_recognized() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["Straße", "Adresse", "rue", "Dirección", "indirizzo", "woonadres", "endereço"]
+    "name",
+    [
+        "Straße",
+        "street",
+        "Home Address",
+        "Hausnummer",
+        "calle",
+        "Adresse",
+        "rue",
+        "Dirección",
+        "indirizzo",
+        "woonadres",
+        "endereço",
+    ],
 )
-def test_an_address_is_an_identifier_where_it_tells_persons_apart(name: str) -> None:
+def test_an_address_is_an_identifier_however_few_there_are(name: str) -> None:
     found = guesses({name: [f"Xy {n} q" for n in range(40)], "sex": ["f", "m"] * 20})
     assert found[name].role.value == "identifier"
     few = guesses({name: ["Xy q", "Zz q"] * 20, "sex": ["f", "m"] * 20})
-    assert few[name].role.value == "quasi-identifier"
+    assert few[name].role.value == "identifier"
+    told = guesses({name: ["yes", "no"] * 20, "sex": ["f", "m"] * 20})
+    assert told[name].role.value == "quasi-identifier"  # whether there is one
+    empty = guesses({name: [None] * 20, "sex": ["f", "m"] * 10})
+    assert empty[name].role.value == "identifier"
 
 
 def test_an_empty_column_has_the_role_of_its_name_and_is_never_released_as_it_is() -> None:
@@ -227,3 +244,58 @@ def test_an_empty_column_has_the_role_of_its_name_and_is_never_released_as_it_is
     }
     assert all(found[name].reason.startswith("empty in every record") for name in empty)
     assert not found["sex"].reason.startswith("empty")
+
+
+PERSONS = (
+    "Name, name, NAMES, Name 1, Patient, Patient/in, Nom, patiente, Nombre, paciente, nome, Nominativo, "
+    "naam, patiënt"
+)
+
+
+@pytest.mark.parametrize("name", PERSONS.split(", "))
+def test_a_person_s_name_is_an_identifier_however_few_there_are(name: str) -> None:
+    few = ["Müller-Xy", "O'Zzq", "VON QQ", "Xz, A.", "Yy"]
+
+    def role(values: list[str | None]) -> str:
+        return guesses({name: values, "sex": ["f", "m"] * (len(values) // 2)})[name].role.value
+
+    assert role([*few] * 20) == "identifier"
+    assert role([*few, "k.A."] * 20) == "identifier"
+    assert role([None] * 20) == "identifier"  # it may be filled
+    assert role(["X17", "X18", "Y19"] * 20) == "quasi-identifier"  # codes
+    beside = guesses({name: ["X17", "X18"] * 20, "Vorname": ["Xa", "Xb"] * 20})
+    assert [beside[name].role.value, beside["Vorname"].role.value] == ["identifier"] * 2
+    assert role(["A", "B", "C"] * 20) == "quasi-identifier"
+    assert role(["yes", "no"] * 20) == "quasi-identifier"  # whether there is one
+
+
+@pytest.mark.parametrize(
+    "name", ["Name des Patienten", "Name der Patientin", "name of the patient", "birth_name"]
+)
+def test_the_name_of_a_patient_is_a_person_s_whatever_is_written_there(name: str) -> None:
+    word = words_of(name, weak=False)
+    assert word is not None
+    assert word.letter == "A"
+
+
+@pytest.mark.parametrize(
+    "name", ["product name", "ward_name", "species", "Stationsname", "hospital_name", "patients"]
+)
+def test_names_of_things_are_no_persons(name: str) -> None:
+    found = guesses({name: ["Xyyx", "Zzqq"] * 20, "sex": ["f", "m"] * 20})[name]
+    assert (found.role.value, found.identifier, found.perhaps) == ("quasi-identifier", None, None)
+
+
+def test_when_a_stay_began_and_ended_is_known_in_every_language() -> None:
+    names = (
+        "Aufnahme, Entlassung, admitted, discharged, Entrée, sortie, Ingreso, alta, ricovero, Dimissione, "
+        "opname, Ontslag, internação, Alta"
+    )
+    days = [f"{n % 28 + 1:02}.03.2024" for n in range(40)]
+    for name in names.split(", "):
+        found = guesses({name: list(days), "sex": ["f", "m"] * 20})[name]
+        assert (found.kind, found.role.value, found.reason) == (
+            "date",
+            "quasi-identifier",
+            "named as something known from outside",
+        )

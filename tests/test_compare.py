@@ -27,7 +27,8 @@ from shoal.algorithms import ALGORITHMS
 from shoal.cli import app
 from shoal.commands.comparisons import show_comparison
 from shoal.comparing.plots import comparison_plots
-from shoal.comparison import Comparison, Row, Stopped
+from shoal.comparing.row import Row
+from shoal.comparison import Comparison, Stopped
 from shoal.core.contracts import Guarantee
 from shoal.errors import CannotHonour, Infeasible, OutputError, PolicyError, UnknownName, UsageError
 from shoal.plots import draw, save
@@ -312,7 +313,7 @@ def test_what_all_draws_have_in_common_is_kept() -> None:
     ("wish", "kind", "says"),
     [
         ({"k": [0]}, PolicyError, "k must be at least 1, got 0."),
-        ({"k": [2, "many"]}, PolicyError, "Option k of k-anonymity: .* got 'many'"),
+        ({"k": [2, "many"]}, PolicyError, "Option k of k-anonymity must be .* got 'many'"),
         ({"k": []}, UsageError, "k is empty. Name at least one, or leave it out."),
         ({"algorithms": ["olaa"]}, UnknownName, "Unknown algorithm 'olaa'. Did you mean 'ola'?"),
         ({"algorithms": [{"ola": {"speed": 2}}]}, UnknownName, "Unknown option of ola 'speed'"),

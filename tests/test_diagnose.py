@@ -704,10 +704,15 @@ def test_any_table_can_be_diagnosed(tmp_path, kind):
     ("options", "kind", "says"),
     [
         ({"columns": ["V", "Wx"]}, UnknownName, "Unknown column 'Wx'"),
-        ({"columns": ["V", "V"]}, UsageError, "Column 'V' is named twice. Name each column once."),
-        ({"columns": []}, UsageError, "No columns are named. Name at least one."),
+        ({"columns": ["V", "V"]}, UsageError, "The column 'V' is named twice. Name it once."),
+        ({"columns": []}, UsageError, "No columns are named. Name those that somebody could know"),
         ({"columns": 5}, UsageError, "columns must be names, such as ['age', 'sex'], got 5."),
-        ({"sensitive": "Q"}, UnknownName, "Unknown column 'Q'"),
+        ({"sensitive": "Q"}, UsageError, "The table has no column 'Q', nor one like it."),
+        (
+            {"columns": ["V"], "sensitive": "Ww"},
+            UnknownName,
+            "Unknown sensitive column 'Ww'. Did you mean 'W'?",
+        ),
         (
             {"columns": ["V", "W"], "sensitive": "W"},
             UsageError,
@@ -732,7 +737,7 @@ def test_wrong_columns_are_refused(tmp_path, options, kind, says):
         (9, {"k": True}, "k must be a whole number, got True."),
         (1, {"k": 2, "columns": ["V", "vv"]}, "Unknown column 'vv'"),
         (2, {"columns": ["V", "W", "V"]}, "named twice"),
-        (11, {"columns": []}, "Name at least one"),
+        (11, {"columns": []}, "No columns are named"),
         (5, {"k": 2, "suppression_limit": "101%"}, "must not be above 100%"),
         (6, {"suppression_limit": -0.1}, "must not be below 0"),
         (7, {"k": 2, "suppression_limit": 13}, "must not be above the table's 12 records"),
@@ -1012,7 +1017,7 @@ def test_rows_go_to_a_file_and_are_not_printed(desk: Desk) -> None:
     [
         (("--columns", "V,Q"), "Unknown column 'Q'"),
         (("--columns", "V,V"), "named twice"),
-        (("--columns", ""), "Name at least one"),
+        (("--columns", ""), "No columns are named"),
         (("--question", "3"), "Question 3 needs k (--k)."),
         (("--question", "3", "--k", "0"), "k must be at least 1, got 0."),
         (("--question", "6", "--suppression-limit", "1.5"), "must not be above 100%"),

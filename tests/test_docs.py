@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import re
 import subprocess
 import sys
@@ -20,7 +19,6 @@ from shoal import errors
 from shoal.algorithms import ALGORITHMS
 from shoal.core import builders
 from shoal.core.calendar import DATE_UNITS, TIME_UNITS
-from shoal.core.contracts import Engine, Metric, Model
 from shoal.core.counts import Domain
 from shoal.core.listed import Csv
 from shoal.core.recoding import Recoding
@@ -38,13 +36,6 @@ PLUGINS = [
     for registry in (MODELS, METRICS, ALGORITHMS, ENGINES)
     for name in registry
 ]
-# What a page must say of its plug-in's promises.
-PROMISES = {
-    "model": ("monotone", "by_size"),
-    "metric": ("monotone", "separable", "by_size", "weighted", "by_level"),
-    "algorithm": ("guarantee",),
-    "engine": ("formats",),
-}
 
 
 def page_of(registry: Registry[Any], name: str) -> Path:
@@ -81,20 +72,6 @@ def test_every_plug_in_has_a_page(registry: Registry[Any], name: str) -> None:
     page = page_of(registry, name)
     assert page.is_file(), f"write {page.relative_to(ROOT)}"
     assert page.read_text(encoding="utf-8").startswith(f"# {name}\n")
-
-
-@pytest.mark.parametrize(("registry", "name"), PLUGINS)
-def test_every_promise_on_a_page_is_what_the_plug_in_promises(registry: Registry[Any], name: str) -> None:
-    written = {row[0]: row[1] for row in table_rows(page_of(registry, name).read_text(encoding="utf-8"))}
-    for promise in PROMISES[registry.kind]:
-        value = getattr(registry.load(name), promise)
-        expected = "`, `".join(value) if isinstance(value, tuple) else str(value).removeprefix("`")
-        assert written[promise] == (expected.lower() if isinstance(value, bool) else expected)
-
-
-def test_the_promises_that_pages_tell_are_those_of_the_contracts() -> None:
-    for contract, told in ((Model, "model"), (Metric, "metric"), (Engine, "engine")):
-        assert set(PROMISES[told]) == set(inspect.get_annotations(contract))
 
 
 @pytest.mark.parametrize("keyword", sorted(builders.BUILDERS))
@@ -189,7 +166,7 @@ def test_every_error_has_its_place_in_the_tree() -> None:
 HIERARCHY_ERRORS = {
     "level 2 splits a group of level 1": {"cuts": [[18], [65]]},
     "3 values are not a number": {"intervals": [5]},
-    "3 values are not ISO dates` or `not dates as %d.%m.%Y": {"dates": ["year"]},
+    "3 values are not an ISO date` or `not a date as %d.%m.%Y": {"dates": ["year"]},
     "3 values are not a time": {"times": ["hour"]},
     "3 values are not covered` or `not in the file": {"tree": {"group": ["value"]}},
     "'week' does not nest": {"dates": ["week"]},

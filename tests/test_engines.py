@@ -24,7 +24,7 @@ from shoal.errors import DataError, PolicyError, UsageError
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:fetch_arrow_table:DeprecationWarning"),
-    pytest.mark.xdist_group("engines"),
+    pytest.mark.xdist_group("servers"),
 ]
 
 QUASI = "quasi-identifier"
@@ -229,6 +229,7 @@ def test_every_engine_releases_the_same_rows(
     own = place(here)
     release = shoal.anonymize(own.source, POLICY | WISHES[wish], output=own.output, **own.options)
     assert release.verification.verified
+    assert [note.split(" ")[0] for note in release.notes] == ["'note'"]
     assert Counter(own.rows(release)) == expected[wish]
     assert own.leftovers() == []
 

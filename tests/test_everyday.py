@@ -37,7 +37,8 @@ from shoal.errors import (
     UsageError,
 )
 from shoal.hierarchies import climb
-from shoal.init import ask_roles, guess, policy_text
+from shoal.init import ask_roles, guess
+from shoal.policies.first import policy_text
 from shoal.sample import admissions, bundled
 
 
@@ -103,7 +104,7 @@ def test_new_data_are_recoded_by_the_rule_and_keep_the_style_of_labels(tmp_path:
 def test_a_recipe_that_no_longer_holds_is_refused_and_says_what_would_do(tmp_path: Path) -> None:
     release = shoal.anonymize(people(AGES), small(), output=tmp_path / "r.csv")
     unlike = people([5, 15, 25, 35, 45, 55, 65, 75])
-    with pytest.raises(Infeasible, match="would do") as caught:
+    with pytest.raises(Infeasible, match="no longer holds") as caught:
         shoal.apply(release.recipe, unlike, output=tmp_path / "new.csv")
     assert caught.value.nearest
     assert not (tmp_path / "new.csv").exists()
@@ -284,11 +285,11 @@ def test_guesses_know_numbers_dates_times_and_codes_for_unknown() -> None:
 def test_a_column_of_a_million_names_is_not_read_name_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
 
-    def number_of(text: str) -> Decimal | None:
+    def number_of(text: str, decimal: str = ".") -> Decimal | None:
         asked.append(text)
-        return core_number_of(text)
+        return core_number_of(text, decimal)
 
-    monkeypatch.setattr("shoal.policies.value_kinds.number_of", number_of)
+    monkeypatch.setattr("shoal.core.builder.number_of", number_of)
     names = [f"Person {n}" for n in range(5000)]
     assert guess(pa.table({"who": [*names, "unknown"]}))[0].kind == "category"
     assert len(asked) < 10
@@ -383,7 +384,7 @@ def test_sixty_columns_are_handled() -> None:
 def test_a_record_in_place_of_a_header_is_not_shown(tmp_path: Path) -> None:
     data = tmp_path / "no-header.csv"
     data.write_text("Smith,Smith,42\nJones,Smith,43\n", encoding="utf-8")
-    with pytest.raises(DataError, match=r"Columns 1 and 2 have the same name\. Rename one") as caught:
+    with pytest.raises(DataError, match="Columns 1 and 2 have the same name") as caught:
         shoal.anonymize(data, small())
     assert "Smith" not in str(caught.value)
 

@@ -26,7 +26,8 @@ from shell import SHOAL, run
 
 from shoal.cli import app
 from shoal.models import MODELS
-from shoal.policy import Column, Policy
+from shoal.policies.column import Column
+from shoal.policy import Policy
 
 pytestmark = pytest.mark.filterwarnings("ignore:fetch_arrow_table:DeprecationWarning")
 
@@ -42,11 +43,10 @@ def told(page: Path) -> str:
 
 def marks(code: str) -> list[Any]:
     """Say what the code needs; servers are those of the tests that have them running."""
-    needs = {"spark": needs_spark, "postgres": needs_postgres, "curl": needs_curl}
-    owners = {"spark": "engines", "postgres": "postgres"}
-    group = next((owner for name, owner in owners.items() if name in code), None)
-    found = [mark for name, mark in needs.items() if name in code]
-    return [*found, pytest.mark.xdist_group(group)] if group else found
+    servers = {"spark": needs_spark, "postgres": needs_postgres}
+    found = [mark for name, mark in servers.items() if name in code]
+    found += [pytest.mark.xdist_group("servers")] if found else []
+    return [*found, needs_curl] if "curl" in code else found
 
 
 def all_blocks(language: str) -> list[Any]:

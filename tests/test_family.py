@@ -269,9 +269,9 @@ def test_values_that_only_the_hierarchy_has_do_not_count(tmp_path: Any) -> None:
         (
             {"stop": "never"},
             PolicyError,
-            "Option stop of datafly: input should be 'limit' or 'k', got 'never'.",
+            "Option stop of datafly must be 'limit' or 'k', got 'never'.",
         ),
-        ({"ties": "last"}, PolicyError, "Option ties of datafly: input should be 'first' or 'random'"),
+        ({"ties": "last"}, PolicyError, "Option ties of datafly must be 'first' or 'random'"),
         ({"stopp": "k"}, UnknownName, "Unknown option of datafly 'stopp'. Did you mean 'stop'"),
     ],
 )

@@ -26,7 +26,8 @@ from shoal.cli import app
 from shoal.core.contracts import Target
 from shoal.engines.duckdb import DuckDb
 from shoal.errors import OutputError, interruptible
-from shoal.releasing.publish import Draft, draft, private_folder
+from shoal.outputs import private_folder
+from shoal.releasing.publish import Draft, draft
 from shoal.releasing.publish import tells_of as tells_of_stage
 from shoal.releasing.stage import stage_of
 from shoal.sample import bundled, write_csv
@@ -473,7 +474,7 @@ def test_a_full_disk_is_exit_code_2_and_leaves_nothing(
     fill(disk, kilobytes_left=8)
     done = invoke(*sample, disk / f"release.{ending}")
     assert done.exit_code == 2
-    assert "OutputError" in done.stderr
+    assert "Error: " in done.stderr
     assert isinstance(done.exception, SystemExit)
     assert remains(disk) == {"ballast"}
 

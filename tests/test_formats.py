@@ -68,7 +68,9 @@ def test_a_reader_that_is_not_installed_is_named(tmp_path: Path, monkeypatch: py
 
 
 def test_other_formats_can_be_read_but_not_written(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"Unknown format of 'out.sav'. Use one of .csv"):
+    with pytest.raises(
+        DataError, match=r"Cannot write 'out.sav': .sav files can only be read. Use one of .csv"
+    ):
         shoal.anonymize(frame(), POLICY, output=tmp_path / "out.sav")
 
 

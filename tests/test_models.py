@@ -26,6 +26,38 @@ from shoal.models.sensitive_model import above_caps
 from shoal.models.t_closeness import distances, farthest
 
 
+@pytest.mark.parametrize(
+    ("name", "options", "words"),
+    [
+        ("k-anonymity", {"k": 1}, "A record may look like no other in the quasi-identifiers."),
+        ("k-anonymity", {"k": 5}, "Every record looks like at least 4 others in the quasi-identifiers."),
+        (
+            "k-anonymity",
+            {"k": 5, "unit": "person"},
+            "Every record looks like at least 4 others in the quasi-identifiers (person).",
+        ),
+        (
+            "distinct-l-diversity",
+            {"l": 2, "column": "illness"},
+            "Every group that looks alike holds at least 2 different sensitive values (illness).",
+        ),
+        (
+            "entropy-l-diversity",
+            {"l": 3},
+            "Sensitive values in every group are as mixed as 3 equally frequent ones.",
+        ),
+        (
+            "t-closeness",
+            {"t": 0.2},
+            "In every group sensitive values are spread as in the whole table, to a distance of 0.2.",
+        ),
+        ("p-sensitive", {"p": 2, "k": 5}, None),
+    ],
+)
+def test_what_a_model_asks_is_told_in_words(name: str, options: dict[str, Any], words: str | None) -> None:
+    assert MODELS.create(name, options).in_words() == words
+
+
 @pytest.mark.parametrize("name", list(MODELS))
 @settings(max_examples=150, deadline=None)
 @given(data=st.data())

@@ -285,7 +285,7 @@ def test_the_order_of_the_rows_does_not_matter(
     ],
 )
 def test_what_is_tested(identifying: list[int], pairs: int, triples: int) -> None:
-    found = mu_argus.tested(identifying)
+    found = MuArgus().tested(identifying)
     assert found == naive_sets(identifying)
     assert [sum(len(one) == size for one in found) for size in (1, 2, 3)] == [
         len(identifying),
@@ -309,7 +309,7 @@ def test_every_metric_measures_it(metric: str) -> None:
 # Levels
 
 WANTS_LEVELS = (
-    "Option generalize of mu-argus: input should be columns with levels, as {born: 2}, or --generalize born=2"
+    "Option generalize of mu-argus must be columns with levels, as {born: 2}, or --generalize born=2"
 )
 
 
@@ -368,7 +368,9 @@ def test_wrong_levels_are_refused_in_words(generalize: Any, error: type[Exceptio
 def test_identifying_out_of_range_is_refused(value: Any) -> None:
     with pytest.raises(PolicyError) as caught:
         Policy.load(policy(columns=policy()["columns"] | {"sex": quasi("flat", identifying=value)}))
-    assert str(caught.value) == (f"Policy, columns.sex.identifying: a whole number 1, 2 or 3, got {value!r}.")
+    assert str(caught.value) == (
+        f"Policy: columns.sex.identifying must be a whole number, 1, 2 or 3, got {value!r}."
+    )
 
 
 def test_identifying_is_for_quasi_identifiers() -> None:
@@ -441,7 +443,7 @@ def test_what_it_does_promise_is_counted_afresh(tmp_path: Path, monkeypatch: pyt
 
     monkeypatch.setattr(mu_argus, "blank_rare", nothing)
     output = tmp_path / "release.csv"
-    with pytest.raises(InternalError, match="1 combinations of race, born are shown by fewer than 2 records"):
+    with pytest.raises(InternalError, match="1 combination of race, born is shown by fewer than 2 records"):
         shoal.anonymize(people(), policy(), output=output)
     assert not list(tmp_path.iterdir())
 

@@ -138,7 +138,8 @@ def test_a_profile_says_what_it_holds_and_what_to_do_next(desk: Desk) -> None:
     assert told["records"] == "200"
     assert told["nodes"] == "24 of 24"
     assert told["tabulated"] == "k, l of illness"
-    assert told["next"] == f"shoal negotiate {desk.profile}"
+    where = f"--data {desk.data} --policy {desk.policy}"
+    assert told["next"] == f"shoal negotiate {desk.profile} {where}"
     assert desk.profile.stat().st_mode & 0o777 == 0o600
     assert SECRET.encode() not in desk.profile.read_bytes()
 
@@ -318,7 +319,7 @@ def test_the_command_printed_releases_what_was_negotiated(desk: Desk, options: A
     asked = {"k-anonymity": {"k": exact["k"]}} if "k" in exact else None
     asked = asked or {"distinct-l-diversity": {"l": exact["l"], "column": exact["sensitive"]}}
     assert asked in policy.models
-    assert policy.suppression_limit == exact["limit"]
+    assert policy.suppression_limit == exact.get("share", exact["limit"])
 
 
 def test_what_a_profile_is_made_from_is_never_replaced(desk: Desk) -> None:
@@ -526,7 +527,7 @@ def test_an_offer_goes_above_the_policys_levels(made: Desk) -> None:
     assert offer["node"]["age"] > 0
     assert made.released(json.dumps(offer))["suppressed"] == offer["suppressed"]
     told = made.negotiate("--k", 5).stdout
-    assert f"--node '{json.dumps({'node': offer['node'], 'k': 5, 'limit': 0})}'" in told
+    assert f"'{json.dumps({'node': offer['node'], 'k': 5, 'limit': 0})}'" in told
 
 
 def test_an_answer_without_an_exact_node_says_what_to_pass(made: Desk) -> None:
@@ -547,6 +548,8 @@ def test_an_answer_without_an_exact_node_says_what_to_pass(made: Desk) -> None:
         ('{"node": {"age": 1.5}}', "The level of 'age' must be a whole number, got 1.5."),
         ('{"node": {"age": 1}, "limit": -1}', "limit of an offer must be a whole number of at least 0"),
         ('{"node": {"age": 1}, "limit": 999}', "must not be above the table's 200 records, got 999."),
+        ('{"node": {"age": 1}, "share": "lots"}', "must be a share such as 5% or 0.05"),
+        ('{"node": {"age": 1}, "share": 5}', "share of an offer must be a share such as 5%, got 5."),
         ('{"node": {"agee": 1}}', "Unknown quasi-identifier 'agee'. Did you mean 'age'?"),
         ('{"node": {"age": 9}}', "Level 9 of 'age' is outside 0..3."),
         ('{"node": {"age": 1}, "l": 2, "sensitive": "zip"}', "Unknown sensitive column 'zip'."),
@@ -563,6 +566,39 @@ def test_a_wrong_offer_is_refused_in_words(desk: Desk, node: str, says: str) -> 
     assert done.exit_code == 2
     assert says in done.stderr
     assert not desk.output.exists()
+
+
+def test_a_limit_that_was_a_share_stays_one(desk: Desk) -> None:
+    """Next quarter's table has other records: 10% of this one's would be another share of them."""
+    desk.tabulate()
+    for wish, share in (("10%", "10%"), ("0.1", "0.1"), ("20", None)):
+        found = desk.answer("--k", 2, "--suppression-limit", wish)
+        assert found["exact"]["limit"] == found["limit"] == 20
+        assert found["exact"].get("share") == share
+        policy, _ = adopted(Policy.load(desk.policy), found["exact"])
+        assert policy.suppression_limit == (share or 20)
+    done = desk.negotiate(
+        "--k", 2, "--suppression-limit", "10%", "--data", desk.data, "--policy", desk.policy
+    )
+    command = shlex.split(lines_of(done.stdout)["next"])
+    assert json.loads(command[-1])["share"] == "10%"
+    command[command.index("OUT")] = str(desk.output)
+    done = desk.call(*command[1:], "--json")
+    assert done.exit_code == 0
+    recipe = json.loads(Path(json.loads(done.stdout)["recipe"]).read_text(encoding="utf-8"))
+    assert recipe["policy"]["suppression_limit"] == "10%"
+
+
+def test_the_share_of_the_policy_stays_one_and_more_suppression_is_in_records(desk: Desk) -> None:
+    desk.write_policy(suppression_limit="3%")
+    desk.tabulate()
+    assert desk.answer("--k", 2)["exact"]["share"] == "3%"
+    others = desk.answer("--k", 5, "--max-level", "age=1,sex=0,zip=1", code=1)["suggestions"]
+    assert others["suppression"]["limit"] > 6
+    assert "share" not in others["suppression"]
+    assert others["levels"]["share"] == "3%"
+    old = {"node": {"age": 1}, "k": 2, "limit": 6}  # as offers were written before
+    assert adopted(Policy.load(desk.policy), old)[0].suppression_limit == 6
 
 
 def test_a_file_that_holds_no_offer_is_refused(desk: Desk) -> None:

@@ -28,7 +28,7 @@ from shoal.errors import DataError, OutputError, ShoalError, UsageError
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:fetch_arrow_table:DeprecationWarning"),
-    pytest.mark.xdist_group("postgres"),
+    pytest.mark.xdist_group("servers"),
     needs_postgres,
 ]
 

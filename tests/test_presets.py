@@ -23,11 +23,13 @@ from shoal.core import builders
 from shoal.core.counts import Domain
 from shoal.core.schema import Role
 from shoal.errors import HierarchyError, UnknownName
+from shoal.identifiers.names import WORDS, plain
+from shoal.identifiers.rule import IDENTIFIERS
 from shoal.init import guess
 from shoal.inspection import inspect
 from shoal.policies.presets import PRESETS, SMALL_ZIP_AREAS, preset_text, safe_harbor
-from shoal.policies.schema import policy_schema
 from shoal.policy import Policy
+from shoal.policy_schema import policy_schema
 from shoal.web.spec_fields import kind_of, spec_of, texts_of
 
 ZIPS = ["12345", "67890", "94110-1234", "941101234", "03601", "05912-0001", "89012", "893011111", "99999"]
@@ -49,7 +51,7 @@ def patients(size: int = 240) -> dict[str, list[Any]]:
         "state": [draw.choice(["NV", "MA"]) for _ in range(size)],
         "admitted": [f"{d:02}.{month:02}.2023" for d, month in (day() for _ in range(size))],
         "diagnosis_date": [f"2023{month:02}{d:02}" for d, month in (day() for _ in range(size))],
-        "last_visit": [f"{month}/{d}/2023 10:30" for d, month in (day() for _ in range(size))],
+        "last_visit": [f"{month}/{d}/23 10:30" for d, month in (day() for _ in range(size))],
         "month": [str(n % 12 + 1) for n in range(size)],
         "sex": [draw.choice("fm") for _ in range(size)],
         "diagnosis": [draw.choice(["E11.9", "I10", "J45"]) for _ in range(size)],
@@ -175,6 +177,53 @@ def test_every_preset_makes_a_policy_that_runs(name: str, k: int, tmp_path: Path
     assert (PRESETS[name].__doc__ or "").endswith(".")
 
 
+# For each weak word of a direct identifier a name that it is all of, in the order of the tables.
+WEAK = (
+    "serial_no, Tel, mobil, cellulare, Konto, licence, IPP, Fallnummer, visit_no, notes, Bemerkung, name, "
+    "Nom, alias, doctor_name, Patient, Nominativo, id, Kennung"
+)
+
+
+@pytest.mark.parametrize("name", WEAK.split(", "))
+@pytest.mark.parametrize(
+    "values", [["X17", "Y18", "Z19"], ["Xyyx", "Zzqq", "Yyxx"], ["100", "102", "107"], [None]]
+)
+def test_a_weak_name_of_an_identifier_is_never_kept_as_it_is(name: str, values: list[str | None]) -> None:
+    table = pa.table({name: values * 60, "sex": ["f", "m"] * (30 * len(values))})
+    text = safe_harbor(guess(table))
+    assert yaml.safe_load(text)["columns"][name] == {"role": "identifier"}
+    chosen = [guess(table)[0].with_role(Role.OTHER), guess(table)[1]]
+    assert yaml.safe_load(safe_harbor(chosen))["columns"][name] == {"role": "other"}
+
+
+def test_every_weak_word_is_tried() -> None:
+    weak = [word for word in WORDS if word.weak]
+    assert all(IDENTIFIERS[word.letter].direct for word in weak)
+    tried = [plain(name) for name in WEAK.split(", ")]
+    assert [word for word in weak if not word.is_all_of(tried)] == []
+
+
+def test_why_a_weak_name_is_removed_and_how_to_keep_it() -> None:
+    codes = {"Name": ["X17", "Y18"] * 60, "ward_id": ["X17", "Y18"] * 60, "mobile": ["yes", "no"] * 60}
+    text = safe_harbor(guess(pa.table(codes)))
+    line = next(line for line in text.splitlines() if line.startswith("  Name:"))
+    assert "(A) Names: named as a person, or a person's name" in line
+    assert "removed to be safe: to keep it, give it the role other" in line
+    kept = yaml.safe_load(text)["columns"]
+    assert [kept[name]["role"] for name in ("ward_id", "mobile")] == ["quasi-identifier"] * 2
+    guesses = guess(pa.table(codes))
+    assert guesses[0].role is Role.QUASI_IDENTIFIER  # without the preset, codes are made coarse
+
+
+def test_surnames_of_which_there_are_few_are_not_released_by_safe_harbor() -> None:
+    names = [f"{first}{last}" for first in ("Meyer", "Vogel", "Kr") for last in ("mann", "sen", "bach", "ow")]
+    size = 240
+    for column in ("Name", "name", "Name des Patienten", "Patient"):
+        table = pa.table({column: (names * 20)[:size], "sex": ["f", "m"] * (size // 2)})
+        release = shoal.anonymize(table, yaml.safe_load(safe_harbor(guess(table))))
+        assert release.table.column_names == ["sex"]
+
+
 def test_without_a_preset_the_policy_is_the_usual_one() -> None:
     guesses = guess(pa.table(patients()))
     assert "k: 5" in preset_text(None, guesses)
@@ -298,6 +347,7 @@ def test_the_schema_and_the_preview_know_the_options() -> None:
     [
         {"prefix": [3], "together": ["036", "059"], "label": "000", "pad": [5, 9]},
         {"prefix": [3, 1]},
+        {"intervals": [5, 10], "decimal": ","},
         {"dates": ["year"], "format": "%d.%m.%Y", "bottom_coding": 1937},
     ],
 )
@@ -306,3 +356,20 @@ def test_the_editor_of_the_studio_writes_what_it_shows(spec: dict[str, Any]) -> 
     assert kind in spec
     assert spec_of(kind, texts_of(kind, spec)) == spec
     assert spec_of("prefix", {"prefix": "3", "together": "036, 059"})["together"] == ["036", "059"]
+
+
+def test_ages_with_a_decimal_comma_keep_it(tmp_path: Path) -> None:
+    data = tmp_path / "ages.csv"
+    rows = [f"{20 + place % 60},{place % 10};m" for place in range(200)]
+    data.write_text("\n".join(["age;sex", *rows]), encoding="utf-8")
+    policy = yaml.safe_load(preset_text("safe-harbor", guess(data)))
+    assert policy["columns"]["age"]["hierarchy"]["decimal"] == ","
+    shoal.anonymize(data, policy)
+
+
+@pytest.mark.parametrize("name", ["death_date", "zip", "Geburtsdatum", "phone"])
+def test_safe_harbor_removes_an_empty_column_that_may_be_filled_elsewhere(name: str, tmp_path: Path) -> None:
+    data = tmp_path / "empty.csv"
+    data.write_text("\n".join([f"sex,{name}", *(f"{'mf'[place % 2]}," for place in range(30))]))
+    policy = yaml.safe_load(preset_text("safe-harbor", guess(data)))
+    assert policy["columns"][name] == {"role": "identifier"}

@@ -284,7 +284,7 @@ def test_masked_records_are_no_values_of_the_input(desk: Desk) -> None:
     found = shoal.verify(desk.output, policy, recipe=release.recipe)
     assert (found.verified, found.masked) == (True, 4)
     drop = policy | {"suppressed": "drop"}
-    with pytest.raises(DataError, match="The release has 1 values of 's'"):
+    with pytest.raises(DataError, match="The release has 1 value of 's'"):
         shoal.verify(desk.output, drop, recipe=release.recipe)
 
 

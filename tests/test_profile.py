@@ -12,6 +12,7 @@ from typing import Any
 import adult
 import numpy as np
 import oracle
+import pandas as pd
 import pytest
 from adult import needs_adult
 from hypothesis import assume, given, settings
@@ -26,8 +27,9 @@ from shoal.core.problem import Problem
 from shoal.core.tabulate import Tabulation, _one_table, table_of
 from shoal.errors import DataError, OutputError, UnknownName, UsageError
 from shoal.profile import Profile, tabulated
+from shoal.profiling import file
 from shoal.profiling.grouping import SCORES, best_first, ranked, scores, share_of
-from shoal.profiling.source import Wish
+from shoal.profiling.source import PolicyWish
 
 Node = tuple[int, ...]
 
@@ -40,7 +42,7 @@ def whole(case: Case) -> Problem:
 
 
 def profile_of(case: Case, **options: Any) -> Profile:
-    return tabulated(whole(case), Wish("k", case.k, case.limit, {}, {}), **options)
+    return tabulated(whole(case), PolicyWish("k", case.k, case.limit, {}, {}), **options)
 
 
 def suppressed(case: Case, model: str, least: int) -> dict[Node, int]:
@@ -212,6 +214,26 @@ def test_a_profile_can_be_extended(case: Case) -> None:
     for sensitive in direct.tables:
         for least in (1, 2, 4):
             assert np.array_equal(full.suppressed(least, sensitive), direct.suppressed(least, sensitive))
+
+
+def test_a_file_that_knows_no_share_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    wish = {"columns": {"a": {"role": "quasi-identifier", "hierarchy": "flat"}},
+            "models": [{"k-anonymity": {"k": 2}}], "suppression_limit": "50%"}  # fmt: skip
+    profile = shoal.profile(pd.DataFrame({"a": ["x", "x", "y", "y", "z"]}), wish)
+    exact = Profile.load(profile.save(tmp_path / "new")).negotiate().exact
+    assert exact
+    assert (exact.limit, exact.share) == (2, "50%")
+    header = file._header
+
+    def older(profile: Profile) -> dict[str, Any]:
+        found = header(profile)
+        del found["wish"]["share"]
+        return found
+
+    monkeypatch.setattr(file, "_header", older)
+    exact = Profile.load(profile.save(tmp_path / "old")).negotiate().exact
+    assert exact
+    assert (exact.limit, exact.share) == (2, None)
 
 
 @settings(max_examples=60, deadline=None)
@@ -619,7 +641,7 @@ def test_columns_at_one_level_and_least_levels_are_honoured(case: Case, data: st
     names = [f"c{c}" for c in range(len(high))]
     levels = [dict(zip(names, found, strict=True)) for found in (high, low)]
     case.low, case.high = [0] * len(low), oracle.heights(case.hierarchies)
-    profile = tabulated(case.problem(), Wish("k", case.k, case.limit, *levels))
+    profile = tabulated(case.problem(), PolicyWish("k", case.k, case.limit, *levels))
     gone = {
         n: oracle.suppressed(case.rows, case.hierarchies, n, k=case.k)
         for n in oracle.nodes(case.hierarchies, low, high, case.same_level)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import dataclass, field, make_dataclass
 from decimal import Decimal
 from enum import Enum
@@ -11,13 +12,22 @@ from typing import Any, Literal
 import pytest
 import reference
 
+from shoal.algorithms.anatomy import Anatomy
+from shoal.algorithms.ola import Ola
 from shoal.catalogue import REGISTRIES, builder_options, catalogue, describe
 from shoal.core.builders import BUILDERS
+from shoal.core.contracts import Metric
+from shoal.engines.postgres import Postgres
+from shoal.engines.spark import Spark
 from shoal.errors import UnknownName
+from shoal.metrics.height import Height
+from shoal.models.k_anonymity import KAnonymity
 from shoal.options import Option, in_words, options_of
+from shoal.policies.column import Column
 from shoal.policies.presets import PRESETS
-from shoal.policies.schema import policy_schema
-from shoal.policy import Column, Policy
+from shoal.policy import Policy
+from shoal.policy_schema import policy_schema
+from shoal.registry import Registry
 
 PAGES = reference.pages()
 PARAMETERS = [
@@ -40,6 +50,35 @@ def test_the_page_says_what_the_program_does(page: Path) -> None:
 def test_no_other_page_has_parts_that_the_program_writes() -> None:
     others = set(reference.DOCS.rglob("*.md")) - set(PAGES)
     assert not [page for page in others if "<!-- end -->" in page.read_text(encoding="utf-8")]
+
+
+@pytest.mark.parametrize("kind", ["model", "metric", "engine"])
+def test_every_promise_of_a_contract_is_told(kind: str) -> None:
+    assert list(reference.promises(kind)) == list(inspect.get_annotations(reference.CONTRACTS[kind]))
+
+
+def test_of_algorithms_the_guarantee_is_told() -> None:
+    assert reference.promises("algorithm") == ("guarantee",)
+
+
+def test_a_promise_is_told_in_the_words_of_who_knows_most() -> None:
+    assert reference.promise(Ola, "guarantee") == ("least loss", "No acceptable node has a smaller loss.")
+    assert reference.promise(Anatomy, "guarantee")[1].startswith("Every group satisfies every model")
+    assert reference.promise(KAnonymity, "by_size")[1].count("not with `unit`") == 1
+    assert reference.promise(Height, "weighted") == ("false", reference.meanings_of(Metric)["weighted"])
+    assert reference.promise(Spark, "formats")[0] == "`.csv`, `.tsv`, `.parquet`"
+    assert reference.promise(Postgres, "formats")[0] == "none"
+
+
+@pytest.mark.parametrize(
+    ("registry", "name"), [(kind, name) for kind in REGISTRIES for name in kind.built_in]
+)
+def test_every_promise_is_told_in_a_sentence(registry: Registry[Any], name: str) -> None:
+    """And what the contract says of any guarantee is not enough."""
+    for one in reference.promises(registry.kind):
+        meaning = reference.promise(registry.load(name), one)[1]
+        assert meaning.endswith(".")
+        assert meaning != "What is proven of the result."
 
 
 @pytest.mark.parametrize(("name", "option"), OPTIONS, ids=lambda one: getattr(one, "name", one))

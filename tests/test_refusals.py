@@ -98,7 +98,7 @@ HINT = "If this is a release by anatomy, set algorithm: anatomy in the policy."
 
 def test_a_release_by_anatomy_under_another_policy_is_recognized() -> None:
     release = shoal.anonymize(people(), policy("anatomy", DIVERSE))
-    with pytest.raises(PolicyError, match=r"does not name: 'illness_group'\. " + HINT):
+    with pytest.raises(PolicyError, match=r"1 column that the policy does not name\. " + HINT):
         shoal.verify(release.table, policy("auto", DIVERSE))
     named = COLUMNS | {"illness_group": {"role": "other"}}
     with pytest.raises(PolicyError, match=r"lacks columns of the policy: 'illness'\. " + HINT):
@@ -107,8 +107,9 @@ def test_a_release_by_anatomy_under_another_policy_is_recognized() -> None:
 
 def test_another_strange_column_is_not_taken_for_anatomy() -> None:
     strange = people().append_column("extra", pa.array(["x"] * 60))
-    with pytest.raises(PolicyError, match=r"does not name: 'extra'\.$"):
+    with pytest.raises(PolicyError) as caught:
         shoal.verify(strange, policy("auto"))
+    assert str(caught.value) == "The release has 1 column that the policy does not name."
 
 
 @pytest.mark.parametrize(
@@ -126,7 +127,9 @@ def test_only_a_search_for_a_node_is_advised_to_lower_levels(algorithm: str, say
 
 @pytest.mark.parametrize("algorithm", ["auto", "contour"])
 def test_a_wrong_option_is_told_of_the_algorithm_that_was_named(algorithm: str) -> None:
-    with pytest.raises(PolicyError, match=rf"^Option refine of {algorithm}: .*, got 'maybe'\.$"):
+    with pytest.raises(
+        PolicyError, match=rf"^Option refine of {algorithm} must be true or false, got 'maybe'\.$"
+    ):
         shoal.anonymize(people(), policy({algorithm: {"refine": "maybe"}}))
 
 

@@ -9,6 +9,7 @@ from collections import defaultdict
 from dataclasses import replace
 from html.parser import HTMLParser
 from importlib import import_module
+from importlib.util import find_spec
 from itertools import combinations, pairwise
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
+from browser import CHROMIUM, chromium
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from problems import QUASI, policy_of_people
@@ -471,7 +473,7 @@ def fail_report(monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(_: object) -> str:
         raise InternalError
 
-    monkeypatch.setattr(import_module("shoal.releasing.run"), "report_of", fails)
+    monkeypatch.setattr(import_module("shoal.anonymize"), "report_of", fails)
 
 
 @pytest.mark.parametrize("fail", [fail_verification, fail_report])
@@ -591,3 +593,21 @@ def test_a_population_smaller_than_the_table_is_refused_before_the_search(tmp_pa
     with pytest.raises(UsageError, match="population"):
         shoal.anonymize(people(), policy(population_size=3), output=tmp_path / "release.csv", report=True)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.skipif(not Path(CHROMIUM).exists() or not find_spec("playwright"), reason="needs a browser")
+def test_on_a_narrow_screen_tables_scroll_and_what_they_are_called_is_seen(tmp_path: Path) -> None:
+    data, policy = bundled(tmp_path)
+    release = shoal.anonymize(data, policy, output=tmp_path / "out.csv", report=True)
+    width = 420
+    with chromium() as browser:
+        page = browser.new_page(viewport={"width": width, "height": 800})
+        page.goto(Path(release.report).as_uri())
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        right = "[...document.querySelectorAll('.wide caption')].map(e => e.getBoundingClientRect().right)"
+        captions = page.evaluate(right)
+        assert captions
+        assert max(captions) <= width
+        inside = "[...document.querySelectorAll('.wide')].map(e => e.scrollWidth - e.clientWidth)"
+        assert max(page.evaluate(inside)) > 0
+        assert page.evaluate("getComputedStyle(document.querySelector('.wide')).overflowX") == "auto"

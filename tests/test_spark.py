@@ -31,7 +31,7 @@ from shoal.errors import DataError, OutputError, UsageError
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:fetch_arrow_table:DeprecationWarning"),
-    pytest.mark.xdist_group("engines"),
+    pytest.mark.xdist_group("servers"),
     needs_spark,
 ]
 

@@ -20,14 +20,14 @@ import shoal
 from shoal.errors import UsageError
 from shoal.plots import save
 from shoal.profile import Profile, tabulated
-from shoal.profiling.source import Wish
+from shoal.profiling.source import PolicyWish
 from shoal.profiling.study_plots import study_plots
 from shoal.study import Study, Suppression, agreement, answered, drawn, study
 
 
 def profile_of(case: Case, **options: Any) -> Profile:
     case.low, case.high, case.same_level = [0] * len(case.low), oracle.heights(case.hierarchies), []
-    return tabulated(case.problem(), Wish("k", case.k, case.limit, {}, {}), **options)
+    return tabulated(case.problem(), PolicyWish("k", case.k, case.limit, {}, {}), **options)
 
 
 def told(rows: tuple[Suppression, ...]) -> dict[int, tuple[float, ...]]:

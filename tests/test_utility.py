@@ -327,6 +327,114 @@ def test_bars_hold_every_record_once(values: list[int]) -> None:
             assert sum(bar[2] for bar in bars) == found.records_after
 
 
+# Codes for unknown
+
+
+def weighed(code: str, missing: bool, decimal: str = ".") -> tuple[pd.DataFrame, dict[str, Any]]:
+    """Weights with a code for unknown, and missing ones; the heavier the older."""
+    chance = np.random.default_rng(3)
+    weights = np.arange(60, 120).repeat(10) + 0.5 * (decimal == ",")
+    texts = [f"{weight:g}".replace(".", decimal) for weight in weights]
+    ages = weights.astype(int) - 40 + chance.integers(0, 3, len(weights))
+    more = [code] * 61 + [None] * (40 if missing else 0)
+    table = pd.DataFrame(
+        {
+            "weight": pd.Series([*texts, *more], dtype="object"),
+            "age": [*ages.tolist(), *[20] * len(more)],
+            "ill": ["flu", "gout"] * (len(texts) // 2) + ["flu"] * len(more),
+        }
+    )
+    rule = {"intervals": [5, 10], "unknown": [code]} | ({"decimal": ","} if decimal == "," else {})
+    columns = {
+        "weight": {"role": QUASI, "hierarchy": rule},
+        "age": {"role": QUASI, "hierarchy": {"intervals": [5, 10]}},
+        "ill": {"role": "sensitive"},
+    }
+    return table, {"columns": columns, "models": [{"k-anonymity": {"k": 2}}], "suppression_limit": "20%"}
+
+
+@pytest.mark.parametrize("missing", [False, True])
+@pytest.mark.parametrize(("code", "decimal"), [("999", "."), ("k.A.", "."), ("999", ","), ("k.A.", ",")])
+def test_codes_for_unknown_are_no_numbers(code: str, decimal: str, missing: bool) -> None:
+    table, wish = weighed(code, missing, decimal)
+    known = table[table["weight"].notna() & (table["weight"] != code)]
+    numbers = known["weight"].str.replace(",", ".").astype(float)
+    release = shoal.anonymize(table, wish, node={"weight": 1, "age": 2}).table
+    assert (release["weight"] == code).sum() == 61
+    for after in (table, release):
+        found = shoal.utility(table, after, wish)
+        weight = column(found, "weight")
+        assert (weight.mean_before, weight.deviation_before) == pytest.approx(
+            (numbers.mean(), numbers.std(ddof=0))
+        )
+        assert weight.mean_after == pytest.approx(numbers.mean(), abs=1)
+        told = {one.label: (one.before, one.after) for one in weight.records if one.unknown}
+        assert told[code] == (61, 61)
+        assert len(told) == 1 + missing
+        last = [one.unknown for one in weight.records]
+        assert last == sorted(last)  # after all numbers
+        bars = bars_of(weight)
+        assert (f"{code} (unknown)", 61, 61) in bars
+        assert not [bar for bar in bars if code in bar[0] and "\u2026" in bar[0]]
+        if missing:
+            assert bars[-1] in (("missing", 40, 40), ("(missing)", 40, 40))
+        assert sum(bar[1] or 0 for bar in bars) == len(table)
+        # Codes would have the highest weights of the youngest.
+        both = next(one for one in found.associations if one.columns == ("weight", "age"))
+        ranks = numbers.corr(known["age"], method="spearman")
+        assert both.spearman_before == pytest.approx(ranks)
+        assert both.spearman_after is not None
+        assert both.spearman_after > 0.9
+
+
+def test_codes_for_unknown_of_other_columns_can_be_named_too() -> None:
+    table, wish = weighed("999", True)
+    columns = wish["columns"] | {"weight": {"role": "other", "hierarchy": {"flat": None, "unknown": ["999"]}}}
+    weight = column(shoal.utility(table, table, wish | {"columns": columns}), "weight")
+    assert weight.mean_before == weight.mean_after == pytest.approx(89.5)
+    plain = wish["columns"] | {"weight": {"role": "other"}}
+    weight = column(shoal.utility(table, table, wish | {"columns": plain}), "weight")
+    assert weight.mean_before > 150  # nobody said that 999 is none
+    assert bars_of(weight)[-1] == ("(missing)", 40, 40)
+
+
+def test_a_code_does_not_fall_into_an_open_band() -> None:
+    texts, before = ["80", "95", "999", None], np.full(4, 5)
+    labels, after = ["80-89", "90+", "999", None], np.full(4, 5)
+    found = placed(texts, before, labels, after, None, {None, "999"})
+    assert found is not None
+    assert found.tolist() == [0, 1, 2, 3]
+    gone = placed(texts, before, ["80-89", "90+"], np.full(2, 5), None, {None, "999"})
+    assert gone is not None
+    assert gone.tolist() == [0, 1, -1, -1]
+
+
+def test_spearman_leaves_out_what_has_no_position() -> None:
+    codes, sizes = np.array([0, 1, 2, 3]), np.array([4, 2, 1, 9])
+    x = np.array([1.0, 2.0, 3.0, np.nan])
+    assert spearman(codes, codes, sizes, x, -x) == -1
+    assert spearman(codes, codes, sizes, np.full(4, np.nan), x) is None
+
+
+def test_a_tree_finds_what_is_unknown_after_all_numbers() -> None:
+    codes, order = np.array([2, 0, 1]), np.array([1.0, np.nan, 0.0])
+    placed_ = classifier._placed(codes, order, np.zeros(3, np.int64), np.ones(3, np.bool_), 1)
+    assert placed_.tolist() == [0, 1, 3]
+
+
+def test_what_is_not_told_is_explained() -> None:
+    table = people()
+    wish = policy()
+    found = shoal.utility(table, shoal.anonymize(table, wish, node=NODE | {"age": 4}).table, wish)
+    age = column(found, "age")
+    assert (age.mean_before is None, age.mean_after) == (False, None)
+    (note,) = found.notes
+    assert note.startswith("There is no mean after of age: some labels in the release are no numbers")
+    wish = policy(algorithm="mondrian", metric="coverage")
+    notes = shoal.utility(table, shoal.anonymize(table, wish).table, wish).notes
+    assert any(note.startswith("What is kept and the shift are not told of age") for note in notes)
+
+
 # Pairs
 
 
@@ -479,7 +587,7 @@ def test_every_part_has_its_share_of_every_answer(answers: list[int]) -> None:
 
 
 def test_without_scikit_learn_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(import_module("shoal.utility"), "available", lambda: False)
+    monkeypatch.setattr(import_module("shoal.analysing.compared"), "available", lambda: False)
     monkeypatch.setattr(classifier, "available", lambda: False)
     table = people()
     with pytest.raises(UsageError, match=re.escape("pip install 'shoal[ml]'")):
@@ -543,6 +651,31 @@ def test_the_command_shows_columns_pairs_and_draws(desk: Path) -> None:
     assert {path.name for path in (desk / "plots").iterdir()} == {
         f"{n}.{e}" for n in names for e in ("png", "svg")
     }
+
+
+def test_the_command_shows_the_pair_that_is_asked_for(desk: Path) -> None:
+    assert "Records by" not in call(desk).stdout
+    done = call(desk, "--pair", "land,sex")
+    told = shoal.utility(
+        desk / "data.csv", desk / "release.csv", desk / "policy.yaml", pair=("land", "sex")
+    ).contingency
+    assert told
+    assert told.before
+    assert "Records by land and sex" in done.stdout
+    cells = re.findall(r"(north|south) +\S (f|m) +\S +(\d+) +\S +(\d+)", done.stdout)
+    expected = {
+        (land, sex, told.before[a][b], told.after[a][b])
+        for a, land in enumerate(told.rows)
+        for b, sex in enumerate(told.across)
+    }
+    assert {(land, sex, int(before), int(after)) for land, sex, before, after in cells} == expected
+    assert MARK not in done.stdout
+    assert "other labels" not in done.stdout
+    many = call(desk, "--pair", "stay,age").stdout
+    cells = re.findall(r"(\d) +\S (\d\d-\d\d) +\S +(\d+) +\S +(\d+)", many)
+    assert len(cells) == 15
+    left = int(re.findall(r"(\d+) of the records after have other labels; --json and --plots", many)[0])
+    assert left + sum(int(cell[3]) for cell in cells) == len(pd.read_csv(desk / "release.csv"))
 
 
 def test_the_command_refuses_what_is_not_there(desk: Path) -> None:
@@ -629,7 +762,7 @@ def test_a_release_does_not_fail_because_of_its_report(
         message = "classes do not fit"
         raise DataError(message)
 
-    monkeypatch.setattr(import_module("shoal.utility"), "associations_of", never)
+    monkeypatch.setattr(import_module("shoal.analysing.compared"), "associations_of", never)
     release = shoal.anonymize(people(), policy(), output=tmp_path / "release.csv", report=True)
     assert release.report
     assert release.utility is None

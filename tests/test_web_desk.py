@@ -13,17 +13,19 @@ from typing import Any
 import pytest
 
 import shoal
-from shoal.errors import HierarchyError, PolicyError, ShoalError, UnknownName, UsageError
+from shoal.choose import engine_for
+from shoal.engines.duckdb import DuckDb
+from shoal.errors import DataError, HierarchyError, PolicyError, ShoalError, UnknownName, UsageError
 from shoal.init import guess
 from shoal.inspection import Inspection, inspect
 from shoal.policies.presets import PRESETS, preset_text
 from shoal.policy import Policy
 from shoal.profiling.offer import adopted
 from shoal.sample import bundled
+from shoal.spreadsheet import safe_lines
 from shoal.web import views
 from shoal.web.desk import Desk
 from shoal.web.desks import Desks
-from shoal.web.downloads import safe_lines
 from shoal.web.jobs import Jobs
 from shoal.web.refusals import NotReady, Refused, field_of
 
@@ -208,6 +210,13 @@ def test_taking_an_offer_is_adopting_it(kind: str, desk: Desk) -> None:
         desk.offer("privacy" if kind == "exact" else "exact")
 
 
+def test_a_share_that_is_taken_stays_one(desk: Desk) -> None:
+    desk.tabulate()
+    desk.negotiate(k=3, suppression_limit="10%")
+    desk.take(desk.offer("exact"))
+    assert desk.wishes()["suppression_limit"] == "10%"
+
+
 def test_a_policy_is_told_in_words(desk: Desk) -> None:
     desk.wish(
         suppression_limit="5%",
@@ -220,7 +229,7 @@ def test_a_policy_is_told_in_words(desk: Desk) -> None:
         "No column is harmless.",
         "Every record looks like at least 2 others in the quasi-identifiers.",
         "The release satisfies alpha-k-anonymity (alpha 0.5, k 2).",
-        "At most 3 of 60 records (5.0%) may be left out.",
+        "At most 3 of 60 records (5%) may be left out.",
         "Among what is acceptable, the least loss by non-uniform-entropy is chosen.",
     ]
     desk.wish(models=None, suppression_limit=0)
@@ -539,6 +548,47 @@ def test_work_that_gives_no_word_is_let_go_and_keeps_nothing(jobs: Jobs) -> None
     go.set()
     assert job.wait_for_thread(5)
     assert (job.status, job.result, kept) == ("cancelled", None, [])
+
+
+def test_a_query_ends_with_its_job(jobs: Jobs) -> None:
+    going = threading.Event()
+    ended: list[str] = []
+
+    def counting(_: Any) -> None:
+        engine = engine_for("duckdb", None)
+        assert isinstance(engine, DuckDb)
+        database = engine.connection.con
+        going.set()
+        try:
+            with engine.told():
+                database.execute("SELECT sum(a.range * b.range % 7) FROM range(200_000) a, range(200_000) b")
+        except KeyboardInterrupt:
+            ended.append("the query")
+            raise
+
+    job = jobs.start("desk", "x", counting)
+    assert going.wait(20)
+    time.sleep(0.2)
+    job.cancel()
+    assert job.wait_for_thread(5)
+    assert (job.status, job.error, ended) == ("cancelled", None, ["the query"])
+
+
+def test_an_error_that_comes_of_being_cancelled_is_not_told(jobs: Jobs) -> None:
+    going, go = threading.Event(), threading.Event()
+
+    def failing(_: Any) -> None:
+        going.set()
+        go.wait(10)
+        message = "The table cannot be read."
+        raise DataError(message)
+
+    job = jobs.start("desk", "x", failing)
+    assert going.wait(5)
+    job.cancel()
+    go.set()
+    assert job.wait_for_thread(5)
+    assert (job.status, job.error) == ("cancelled", None)
 
 
 def test_work_that_is_let_go_makes_room_for_as_much_again(

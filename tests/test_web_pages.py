@@ -21,7 +21,7 @@ _ABSENT = [name for name in ("nicegui", "playwright") if importlib.util.find_spe
 _ABSENT += [] if Path(CHROMIUM).exists() else [CHROMIUM]
 pytestmark = [
     pytest.mark.skipif(bool(_ABSENT), reason=f"a browser test needs {', '.join(_ABSENT)}"),
-    pytest.mark.xdist_group("browser"),
+    pytest.mark.xdist_group("servers"),
 ]
 SLOW = 30_000  # milliseconds for what takes long
 
@@ -215,6 +215,7 @@ def test_a_reload_keeps_the_state(sample: Any) -> None:
     sample.reload()
     sample.get_by_text("taken for the release").wait_for()
     assert sample.get_by_label("At least k", exact=True).input_value() == "3"
+    assert sample.get_by_label("Suppressed, at most", exact=True).input_value() == "5%"  # a share stays one
     go(sample, "Data")
     assert sample.locator("#table-name").inner_text() == "admissions.csv"
     assert "?" not in sample.url

@@ -20,10 +20,15 @@ from shoal.catalogue import REGISTRIES, builder_options
 from shoal.cli import app
 from shoal.core.builder import Builder
 from shoal.core.builders import BUILDERS
-from shoal.options import Option, in_words, options_of
-from shoal.policy import Column, Policy
+from shoal.core.contracts import Algorithm, Engine, Guarantee, Metric, Model
+from shoal.metrics import METRICS
+from shoal.options import Option, in_words, meanings_of, options_of
+from shoal.policies.column import Column
+from shoal.policy import Policy
+from shoal.registry import Registry
 
 DOCS = Path(__file__).parents[1] / "docs"
+CONTRACTS = {"model": Model, "metric": Metric, "algorithm": Algorithm, "engine": Engine}
 PAGES = {name: f"{registry.kind}s/{name}.md" for registry in REGISTRIES for name in registry.built_in}
 # Where there is more to read about an option.
 SEE = {
@@ -35,6 +40,7 @@ SEE = {
     "--report": "report.md",
     "--study": "profile.md#the-study",
     "cells": "finer.md#cells",
+    "decimal": "hierarchies.md#decimal",
     "format": "https://docs.python.org/3/library/datetime.html#format-codes",
     "fractions": "hierarchies.md#fractions",
     "hierarchy": "hierarchies.md",
@@ -48,7 +54,7 @@ SEE = {
     "suppressed": "policy.md#suppressed",
     "suppression_limit": "policy.md#suppression_limit",
 }
-_PART = re.compile(r"<!-- ((?:options|synopsis|entries) of [^>]+) -->\n.*?<!-- end -->", re.DOTALL)
+_PART = re.compile(r"<!-- ((?:options|promises|synopsis|entries) of [^>]+) -->\n.*?<!-- end -->", re.DOTALL)
 
 
 def main() -> None:
@@ -77,6 +83,9 @@ def parts() -> Iterator[tuple[str, str, str]]:
     for registry in REGISTRIES:
         for name in registry.built_in:
             yield PAGES[name], f"options of {name}", option_table(registry.options(name), PAGES[name])
+            told = [(one, *promise(registry.load(name), one)) for one in promises(registry.kind)]
+            yield PAGES[name], f"promises of {name}", table(("promise", "holds", "meaning"), told)
+    yield "metrics/index.md", "promises of every metric", promises_of_all(METRICS, "metrics/index.md")
     shared = options_of(Builder)
     yield "hierarchies.md", "options of every builder", option_table(shared, "hierarchies.md")
     for name in BUILDERS:
@@ -109,6 +118,32 @@ def option_table(options: Iterable[Option], page: str, heading: str = "option") 
     """Write the options of a plug-in, or the entries of a policy, as a table."""
     rows = [(seen(one.name, page), one.type, one.default_text, linked(one.meaning, page)) for one in options]
     return table((heading, "type", "default", "meaning"), rows) if rows else "It has no options."
+
+
+def promises(kind: str) -> tuple[str, ...]:
+    """Name the promises of a kind of plug-in that pages tell: those that its contract says something of."""
+    return tuple(meanings_of(CONTRACTS[kind]))
+
+
+def promise(plugin: type, name: str) -> tuple[str, str]:
+    """Tell when a plug-in's promise holds, and what that means, the plug-in's own words first."""
+    value = getattr(plugin, name)
+    said = meanings_of(plugin)[name]
+    if isinstance(value, Guarantee) and said == meanings_of(Algorithm)[name]:
+        said = meanings_of(Guarantee)[value.name]
+    if isinstance(value, tuple):
+        return ", ".join(f"`{one}`" for one in value) or "none", said
+    return str(value).lower(), said
+
+
+def promises_of_all(registry: Registry[Any], page: str) -> str:
+    """Write the promises of every plug-in of a kind as one table."""
+    names = promises(registry.kind)
+    rows = [
+        (f"[{name}]({_way(PAGES[name], page)})", *[promise(registry.load(name), one)[0] for one in names])
+        for name in registry.built_in
+    ]
+    return table((registry.kind, *names), rows)
 
 
 def commands() -> Iterator[tuple[str, Any]]:

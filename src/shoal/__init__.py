@@ -6,6 +6,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from shoal.analysing.compared import Utility
     from shoal.anonymize import anonymize
     from shoal.apply import apply
     from shoal.arx import Import, import_arx
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from shoal.risk import Risk, risk
     from shoal.study import Study, study
     from shoal.successive import Intersection, intersect
-    from shoal.utility import Utility, utility
+    from shoal.utility import utility
     from shoal.verify import Verification, verify
 
 __all__ = [
@@ -73,7 +74,7 @@ _HOMES = {
     "Release": "release",
     "Risk": "risk",
     "Study": "study",
-    "Utility": "utility",
+    "Utility": "analysing.compared",
     "Verification": "verify",
     "anonymize": "anonymize",
     "apply": "apply",

@@ -14,7 +14,8 @@ from shoal.policy import Policy
 from shoal.profiling.offer import Chosen, adopted
 from shoal.release import Release
 from shoal.releasing.run import released
-from shoal.releasing.wish import Wish
+from shoal.releasing.task import Task
+from shoal.report import report as report_of
 
 
 def anonymize(
@@ -26,6 +27,7 @@ def anonymize(
     node: Chosen = None,
     mapping: bool = False,
     report: bool = False,
+    spreadsheet_safe: bool = False,
     engine: str | Engine = AUTO,
     memory_limit: str | None = None,
     seconds: float | None = None,
@@ -37,11 +39,19 @@ def anonymize(
     the levels of the columns it names; the others are searched. It may be an offer of a negotiation, its
     JSON or a file of it: then its k (or l) and its limit stand in for the policy's. `mapping` adds, to the
     private folder, what became of every value; `report` adds a page that tells of the release.
+    `spreadsheet_safe` puts an apostrophe before cells of a CSV or TSV that begin like a formula.
     """
     if seconds is not None and not seconds > 0:
         message = f"seconds must be above 0, got {seconds}."
         raise UsageError(message)
     policy, levels = adopted(Policy.load(policy), node)
     engine = engine_for(engine, table, memory_limit)
-    wish = Wish(policy, levels, seconds, mapping=mapping, report=report)
-    return released(table, wish, engine, output=output, force=force, progress=progress)
+    task = Task(
+        policy,
+        levels,
+        seconds,
+        mapping=mapping,
+        report=report_of if report else None,
+        spreadsheet_safe=spreadsheet_safe,
+    )
+    return released(table, task, engine, output=output, force=force, progress=progress)

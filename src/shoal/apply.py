@@ -9,10 +9,12 @@ from typing import Any
 from shoal.choose import AUTO, engine_for
 from shoal.core.contracts import Engine
 from shoal.core.progress import Progress
+from shoal.errors import Infeasible
 from shoal.recipe import Recipe
 from shoal.release import Release
 from shoal.releasing.run import released
-from shoal.releasing.wish import Wish
+from shoal.releasing.task import Task
+from shoal.report import report as report_of
 
 
 def apply(
@@ -23,6 +25,7 @@ def apply(
     force: bool = False,
     mapping: bool = False,
     report: bool = False,
+    spreadsheet_safe: bool = False,
     engine: str | Engine = AUTO,
     memory_limit: str | None = None,
     progress: Progress | None = None,
@@ -30,10 +33,33 @@ def apply(
     """Recode a table as a recipe says, suppress what falls short within the limit, and count it afresh.
 
     A recipe of levels fixes them, and refining or blanking cells is done anew; one of regions fixes these.
+    `mapping`, `report` and `spreadsheet_safe` are as in `anonymize`.
 
     Raises Infeasible where the recoding no longer holds; its `nearest` says what would.
     """
     found = Recipe.load(recipe)
     engine = engine_for(engine, table, memory_limit)
-    wish = Wish(found.policy, found.levels, regions=found.regions, mapping=mapping, report=report)
-    return released(table, wish, engine, output=output, force=force, progress=progress)
+    task = Task(
+        found.policy,
+        found.levels,
+        regions=found.regions,
+        mapping=mapping,
+        report=report_of if report else None,
+        spreadsheet_safe=spreadsheet_safe,
+    )
+    try:
+        return released(table, task, engine, output=output, force=force, progress=progress)
+    except Infeasible as error:
+        if not error.reason:
+            raise
+        raise _no_longer(error) from None
+
+
+def _no_longer(error: Infeasible) -> Infeasible:
+    """Say what can be done with a recipe, whose levels, models and limit stay as they are."""
+    reason = error.reason.removeprefix("No acceptable recoding: ")
+    message = (
+        f"The recipe no longer holds: {reason[:1].lower()}{reason[1:]} A recipe fixes levels, models and "
+        "limit: anonymize this table anew, with its policy or one that asks for less."
+    )
+    return Infeasible(message, error.nearest, error.reason)

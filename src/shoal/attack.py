@@ -17,11 +17,12 @@ from shoal.assessing.exposure import Exposure
 from shoal.attacking.covering import covered
 from shoal.attacking.released import Knowledge, Shown, joined_on, knowledge_of
 from shoal.choose import AUTO, engine_for
+from shoal.column_names import check_asked, check_not_swapped
 from shoal.core.arrays import BoolArray, IntArray
 from shoal.core.contracts import Engine
 from shoal.core.counts import Counts, Domain, numbered, packed
 from shoal.core.linking import link
-from shoal.errors import DataError, UnknownName, UsageError
+from shoal.errors import DataError, UsageError
 
 _K = 5  # where neither the policy nor the recipe names one
 _SEVERAL = -2  # as the kernels write it
@@ -50,6 +51,7 @@ class Attack:
     smallest: int  # records in the smallest match set; 0 where nobody is matched
     learnt: Mapping[str, int]  # persons whose records all have one same value, by sensitive column
     notes: tuple[str, ...]
+    conclusive: bool = True  # not where nobody matches a record, or a known column could not be read
     exposure: Exposure = field(default=Exposure(), repr=False)  # persons by the size of their match set
     revealed: tuple[Person, ...] = field(default=(), repr=False)  # some who are singled out, where asked for
 
@@ -67,6 +69,7 @@ class Attack:
             "smallest": self.smallest,
             "learnt": dict(self.learnt),
             "sizes": [{"records": size, "persons": persons} for size, persons in pairs],
+            "conclusive": self.conclusive,
             "notes": list(self.notes),
             "revealed": [{"known": dict(one.known), "learnt": dict(one.learnt)} for one in self.revealed],
         }
@@ -97,12 +100,14 @@ def attack(
     engine = engine_for(engine, release)
     with closing(engine):
         table, persons = engine.open(release), engine.open(known)
+        identifiers = () if told.policy is None else told.policy.roles.identifiers
+        check_not_swapped(identifiers, engine.columns(table), engine.columns(persons), "known table")
         columns = joined_on(on, told, engine.columns(table), engine.columns(persons))
         secrets, notes = _sensitive(sensitive, told, [one for one, _ in columns], engine.columns(table))
         there = _counted(engine, table, [part for one, _ in columns for part in one.parts], secrets)
         names = [name for _, name in columns]
         here = _counted(engine, persons, names, (), "table of known persons")
-        sizes, codes = _linked(columns, there, here, secrets, notes)
+        sizes, codes, read = _linked(columns, there, here, secrets, notes)
         learnt = dict(zip(secrets, codes, strict=True))
         listed, whole = engine.columns(persons), here
         others = [name for name in listed if name not in names]
@@ -122,6 +127,7 @@ def attack(
         smallest=exposure.smallest,
         learnt={name: int(here.counts.sizes[own >= 0].sum()) for name, own in learnt.items()},
         notes=tuple(notes),
+        conclusive=read and exposure.total > 0,
         exposure=exposure,
         revealed=_revealed(listed, whole, here, sizes == 1, learnt, there, reveal),
     )
@@ -149,14 +155,11 @@ def _sensitive(
     """Return the sensitive columns, those named or else the policy's, and notes on what is not there."""
     given = [named] if isinstance(named, str) else list(named)
     taken = {part for one in columns for part in one.parts}
-    for place, name in enumerate(given):
-        if name not in available:
-            raise UnknownName(name, "sensitive column", available)
+    if given:
+        check_asked(given, available, kind="sensitive column", where="release", beside=taken)
+    for name in given:
         if name in taken:
             message = f"{name!r} is both known and sensitive: nothing could be learnt. Leave it out of one."
-            raise UsageError(message)
-        if name in given[:place]:
-            message = f"The sensitive column {name!r} is named twice. Name it once."
             raise UsageError(message)
     if given or told.policy is None:
         return given, []
@@ -175,19 +178,24 @@ def _linked(
     here: _Counted,
     secrets: Sequence[str],
     notes: list[str],
-) -> tuple[IntArray, IntArray]:
-    """Match every known combination; add to the notes what was not understood."""
-    labels, compatible = [], []
+) -> tuple[IntArray, IntArray, bool]:
+    """Match every known combination, and tell whether some value of each column could be read.
+
+    What was not understood is added to the notes.
+    """
+    labels, compatible, read = [], [], []
     place = 0
     for one, name in columns:
         codes, looks = one.codes(there.counts, there.domains, place)
         place += len(one.parts)
         labels.append(codes)
-        compatible.append(covered(one, one.meanings(looks), here.domains[name].texts, notes))
+        found, some = covered(one, looks, here.domains[name].texts, notes)
+        compatible.append(found)
+        read.append(some)
     only = [_only(there.counts, name, there.domains[name]) for name in secrets]
     values = np.stack([here.counts.codes(column) for column in range(len(columns))])
     codes = np.array(only, np.int64).reshape(len(secrets), len(there.counts))
-    return link(np.stack(labels), there.counts.sizes, codes, values, compatible)
+    return *link(np.stack(labels), there.counts.sizes, codes, values, compatible), all(read)
 
 
 def _only(counts: Counts, name: str, domain: Domain) -> IntArray:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import partial
 from importlib import import_module
 from typing import Any
@@ -13,14 +16,37 @@ from shoal.errors import DataError, UsageError
 AUTO = "auto"
 _NEEDS = {"spark": "pyspark", "postgres": "psycopg"}
 _BACKENDS = {"duckdb": "duckdb", "pyspark": "spark", "postgres": "postgres"}
+_CHOSEN: ContextVar[list[Engine] | None] = ContextVar("chosen", default=None)
+
+
+@contextmanager
+def stoppable() -> Iterator[Callable[[], None]]:
+    """Give what another thread calls to end the queries of the engines that are chosen in this one."""
+    chosen: list[Engine] = []
+
+    def stop() -> None:
+        for engine in tuple(chosen):  # the other thread may choose one more
+            engine.interrupt()
+
+    token = _CHOSEN.set(chosen)
+    try:
+        yield stop
+    finally:
+        _CHOSEN.reset(token)
+        chosen.clear()
 
 
 def engine_for(
     engine: str | Engine, table: Any, memory_limit: str | None = None, master: str | None = None
 ) -> Engine:
     """Return an engine: the one that is given, the one of this name, or the one that holds the table."""
-    if isinstance(engine, Engine):
-        return engine
+    found = engine if isinstance(engine, Engine) else _engine_for(engine, table, memory_limit, master)
+    if (chosen := _CHOSEN.get()) is not None:
+        chosen.append(found)
+    return found
+
+
+def _engine_for(engine: str, table: Any, memory_limit: str | None, master: str | None) -> Engine:
     if engine == AUTO and master is None:
         return _holding(table, memory_limit)
     options = {"memory_limit": memory_limit} if memory_limit else {}

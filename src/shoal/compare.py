@@ -20,8 +20,9 @@ from shoal.algorithms import ALGORITHMS
 from shoal.choose import AUTO, engine_for
 from shoal.comparing.journal import Journal, open_journal
 from shoal.comparing.policies import policies
+from shoal.comparing.row import Row
 from shoal.comparing.rows import alike, empty_row, figures, key_of, mean, of_nodes, problem_key, relative
-from shoal.comparison import Comparison, Row, Stopped
+from shoal.comparison import Comparison, Stopped
 from shoal.core.contracts import Algorithm, Engine, Guarantee
 from shoal.core.counts import Domain
 from shoal.core.problem import Problem
@@ -40,8 +41,8 @@ from shoal.models.k_anonymity import KAnonymity
 from shoal.policy import Finishing, Named, Policy, named
 from shoal.problem import check_label, counted, problem_of, with_wishes
 from shoal.recipe import fingerprint
-from shoal.releasing.sensitive_table import separated
 from shoal.search import automatic, search
+from shoal.sensitive_table import separated
 
 Limit = int | float | str
 Posed = tuple[Policy, Problem]  # what a row is asked for, and the problem that it poses

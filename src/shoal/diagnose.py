@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from shoal.choose import AUTO, engine_for
+from shoal.column_names import check_asked, check_header
 from shoal.core.contracts import Engine
 from shoal.core.progress import Progress, quiet
 from shoal.core.subsets import Source
 from shoal.core.warm import to_project
-from shoal.diagnosing.questions import check_names
 from shoal.diagnosis import Diagnosis
-from shoal.errors import DataError, UnknownName, UsageError, has_any, no_such_columns
-from shoal.policies.guesses import check_header
+from shoal.errors import DataError, UsageError
 
 Chosen = Sequence[str] | Callable[[Sequence[str]], Sequence[str] | None] | None
 
@@ -41,11 +40,8 @@ def diagnose(
     opened = engine.open(table)
     available = engine.columns(opened)
     columns = columns(available) if callable(columns) else columns
-    columns = [columns] if isinstance(columns, str) else columns
-    if isinstance(table, str | Path):
-        if str(table).lower().endswith(_TEXT):
-            check_header(available)
-        columns = _check_any(columns, sensitive, available)
+    if isinstance(table, str | Path) and str(table).lower().endswith(_TEXT):
+        check_header(available)
     chosen = _chosen(columns, sensitive, available)
     tell("count", 0, None)
     counts, domains = engine.count(opened, [*chosen, *([sensitive] if sensitive else [])])
@@ -72,27 +68,16 @@ def diagnose(
     )
 
 
-def _check_any(
-    columns: Sequence[str] | None, sensitive: str | None, available: Sequence[str]
-) -> Sequence[str] | None:
-    """Refuse names of which a file has none; its first line may be a record, so that is not shown."""
-    columns = list(columns) if isinstance(columns, Iterable) else columns
-    asked = [*(columns if isinstance(columns, list) else []), *([sensitive] if sensitive else [])]
-    if asked and not has_any(asked, available):
-        raise UsageError(no_such_columns())
-    return columns
-
-
 def _chosen(columns: Sequence[str] | None, sensitive: str | None, available: Sequence[str]) -> list[str]:
     """Return the columns to count: those named, else all but the sensitive one."""
-    if sensitive is not None and sensitive not in available:
-        raise UnknownName(str(sensitive), "column", available)
+    if sensitive is not None:
+        check_asked(str(sensitive), available, kind="sensitive column", beside=columns)
     if columns is None:
         columns = [name for name in available if name != sensitive]
         if not columns:
             message = "The table has no column but the sensitive one."
             raise UsageError(message)
-    chosen = check_names(columns, available)
+    chosen = check_asked(columns, available, beside=sensitive)
     if sensitive in chosen:
         message = f"Column {sensitive!r} is the sensitive one and cannot be among the columns. Leave it out."
         raise UsageError(message)

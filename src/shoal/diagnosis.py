@@ -10,17 +10,19 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from numbers import Real
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
+from shoal.column_names import check_asked
 from shoal.core.contracts import Engine
 from shoal.core.counts import Counts, Domain
-from shoal.core.progress import Progress
+from shoal.core.progress import Progress, quiet
 from shoal.core.schema import Role
 from shoal.core.subsets import Columns, Curve, Limits, Search, Source, every_set, search
 from shoal.diagnosing.findings import (
+    MOST_SETS,
     ColumnSet,
     Overview,
     Pruned,
@@ -30,18 +32,17 @@ from shoal.diagnosing.findings import (
     Suggestion,
     Suppression,
 )
-from shoal.diagnosing.questions import Answer, ask, check_names, check_whole
+from shoal.diagnosing.questions import Answer, ask, check_whole
 from shoal.diagnosing.rows import write_rows_file
 from shoal.errors import DataError, UnknownName, UsageError
-from shoal.init import policy_text
+from shoal.identifiers.names import name_persons
 from shoal.outputs import check_file
+from shoal.policies.first import policy_text
 from shoal.policies.guesses import Guess, guess_column, guess_columns
 from shoal.policies.shares import limit_in_records
 
 T = TypeVar("T")
 Limit = int | float | str  # 5%, 0.05, or a number of records
-
-MOST_SETS = 1 << 20  # in a table: all of 20 columns
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +59,10 @@ class Diagnosis:
     table: Any = field(repr=False)  # as the engine opened it
     origin: Any = field(repr=False)  # as it came
     progress: Progress = field(repr=False)
+
+    def telling(self, progress: Progress | None) -> Diagnosis:
+        """Return the diagnosis that tells how far it is to somebody else, or to nobody."""
+        return replace(self, progress=progress or quiet)
 
     @property
     def measure(self) -> str:
@@ -233,7 +238,7 @@ class Diagnosis:
         if column not in self.columns:
             raise UnknownName(column, "column", self.columns)
         counts, domain = self._counted(column)
-        return guess_column(column, counts.near(), domain)
+        return guess_column(column, counts.near(), domain, persons=name_persons(self.columns))
 
     def _counted(self, column: str) -> tuple[Counts, Domain]:
         return self.source.counts.project([self.columns.index(column)]), self.domains[column]
@@ -315,7 +320,7 @@ class Diagnosis:
     def _places(self, columns: Sequence[str] | None) -> Columns:
         if columns is None:
             return self.source.columns
-        chosen = check_names(columns, self.columns)
+        chosen = check_asked(columns, self.columns)
         return tuple(sorted(self.columns.index(name) for name in chosen))
 
     def _limit(self, limit: Limit) -> int:

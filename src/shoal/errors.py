@@ -12,8 +12,8 @@
     ├── OutOfTime           the seconds ran out before an acceptable node was seen: exit code 1
     └── InternalError       a defect of shoal, never of its user
 
-No message holds a value of the data. Where values would help, they are on the exception's `values`
-and the CLI prints them only with `--reveal`.
+No message holds a value of the data. Where values would help, they are on the exception's `values`, as its
+note in a traceback says, and the CLI prints them only with `--reveal`.
 """
 
 from __future__ import annotations
@@ -21,12 +21,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
+from unicodedata import combining, normalize
 
 
 class ShoalError(Exception):
     """The root of all deliberate errors."""
 
     values: tuple[str, ...] = ()
+
+    def __init__(self, message: str = "", values: Sequence[str] = ()) -> None:
+        """Keep values of the data apart from the message."""
+        super().__init__(message)
+        self.values = tuple(values)
+        if values:
+            self.add_note("What this is about is listed in error.values.")
 
 
 class UsageError(ShoalError):
@@ -44,21 +52,19 @@ class DataError(UsageError):
 class HierarchyError(UsageError):
     """A hierarchy misses values of its column or is not nested."""
 
-    def __init__(self, message: str, values: Sequence[str] = ()) -> None:
-        """Keep the offending values apart from the message."""
-        super().__init__(message)
-        self.values = tuple(values)
-
 
 class UnknownName(UsageError):
     """No plug-in, option or column has that name."""
 
-    def __init__(self, name: str, kind: str, available: Iterable[str], *, in_order: bool = False) -> None:
+    def __init__(
+        self, name: str, kind: str, available: Iterable[str], *, in_order: bool = False, listed: bool = True
+    ) -> None:
         """Say what was asked for, what is closest and what there is, sorted unless it has an order."""
         names = list(available) if in_order else sorted(available)
         close = nearest(name, names)
         hint = f" Did you mean {close!r}?" if close is not None else ""
-        super().__init__(f"Unknown {kind} {name!r}.{hint} Available: {', '.join(names) or 'none'}.")
+        there = f" Available: {', '.join(names) or 'none'}." if listed else ""
+        super().__init__(f"Unknown {kind} {name!r}.{hint}{there}")
 
 
 class CannotHonour(UsageError):
@@ -72,10 +78,11 @@ class OutputError(UsageError):
 class Infeasible(ShoalError):
     """No acceptable recoding exists; `nearest` says what would do."""
 
-    def __init__(self, message: str, nearest: dict[str, object] | None = None) -> None:
-        """Carry the nearest miss: which limit, which k, which levels would do."""
+    def __init__(self, message: str, nearest: dict[str, object] | None = None, reason: str = "") -> None:
+        """Carry the nearest miss: which limit, which k, which levels would do; `reason` is without advice."""
         super().__init__(message)
         self.nearest = nearest or {}
+        self.reason = reason
 
 
 class OutOfTime(ShoalError):
@@ -84,6 +91,10 @@ class OutOfTime(ShoalError):
 
 class InternalError(ShoalError):
     """A defect of shoal, never of its user."""
+
+
+class Remark(UserWarning):
+    """What whoever gave a table should know, though the work goes on; a warning, not an error."""
 
 
 @contextmanager
@@ -100,29 +111,40 @@ def interruptible() -> Iterator[None]:
         raise
 
 
-def nearest(name: str, names: Iterable[str]) -> str | None:
-    """Return the name that is most like one, whatever the case and the space around it; none where none is.
+def nearest(name: str, names: Iterable[str], likeness: float = 0.6) -> str | None:
+    """Return the name that is most like one, whatever the case, accents and the space around it, if any is.
 
-    >>> nearest("AGE ", ["sex", "age"]), nearest("age", ["Mueller", "Dresden"])
-    ('age', None)
+    >>> nearest("AGE ", ["sex", "age"]), nearest("grosse", ["Größe"]), nearest("age", ["Mueller", "Dresden"])
+    ('age', 'Größe', None)
     """
     names = list(names)
-    alike = {own.strip().lower(): own for own in names}
-    close = get_close_matches(name, names, n=1)
-    close = close or [alike[own] for own in get_close_matches(name.strip().lower(), alike, n=1)]
+    alike = {_plain(own): own for own in names}
+    close = get_close_matches(name, names, 1, likeness)
+    close = close or [alike[own] for own in get_close_matches(_plain(name), alike, 1, likeness)]
     return close[0] if close else None
 
 
-def has_any(asked: Iterable[str], available: Iterable[str]) -> bool:
-    """Tell whether a table has one of these columns, or one whose name is like it.
+def meant(name: str, names: Iterable[str]) -> str:
+    """Return the name as it is written, where one alone differs by the space around it; else what was given.
 
-    >>> has_any(["agee", "x"], ["age", "sex"]), has_any(["age"], ["Mueller", "Dresden"])
-    (True, False)
+    >>> meant("ward", ["age", "ward "]), meant("ward", ["ward", "ward "]), meant("x", ["age"])
+    ('ward ', 'ward', 'x')
     """
-    there = list(available)
-    return any(nearest(str(name), there) is not None for name in asked)
+    names = list(names)
+    found = [own for own in names if own.strip() == name.strip()]
+    return found[0] if name not in names and len(found) == 1 else name
 
 
-def no_such_columns(what: str = "these columns", where: str = "table") -> str:
-    """Ask for a header; what the table has is not shown, for its first line may be a record."""
-    return f"The {where} has none of {what}. Does it begin with a line of column names?"
+def _plain(name: str) -> str:
+    letters = normalize("NFKD", name.strip().casefold())
+    return "".join(letter for letter in letters if not combining(letter))
+
+
+def so_many(number: int, one: str, more: str = "") -> str:
+    """Write a number with the word that goes with it.
+
+    >>> so_many(1, "record"), so_many(1200, "record"), so_many(2, "class"), so_many(2, "entry", "entries")
+    ('1 record', '1,200 records', '2 classes', '2 entries')
+    """
+    more = more or one + ("es" if one.endswith("s") else "s")
+    return f"{number:,} {one if number == 1 else more}"

@@ -26,6 +26,7 @@ class HierarchyCheck:
     groups: tuple[int, ...]  # how many at each level
     problem: str | None
     values: tuple[str, ...] = ()  # those the rule does not fit
+    note: str | None = None  # what may be wrong though it fits
 
     def to_dict(self, *, reveal: bool = False) -> dict[str, Any]:
         """Return the check as plain values; values of the data only when asked for."""
@@ -58,11 +59,14 @@ def _check(policy: Policy, engine: Engine, table: Any, name: str) -> HierarchyCh
     missing = missing_records(counts, domain)
     builder = type(policy.builder(name)).keyword
     found = HierarchyCheck(name, builder, len(domain), missing, (), None)
+    rule = policy.builder(name)
     try:
-        bound = policy.builder(name).bind(domain)
+        bound = rule.bind(domain)
     except HierarchyError as error:
         return replace(found, problem=str(error), values=error.values)
-    return replace(found, groups=tuple(map(len, bound.labels)))
+    doubt = rule.doubt([text for text in domain.texts if text is not None])
+    note = f"Hierarchy of {name!r} ({builder}): {doubt}" if doubt else None
+    return replace(found, groups=tuple(map(len, bound.labels)), note=note)
 
 
 def climb(policy: Policy, name: str, values: Sequence[str]) -> list[tuple[str, ...]]:

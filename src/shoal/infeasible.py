@@ -14,7 +14,7 @@ from shoal.core.evaluate import Evaluator
 from shoal.core.judgement import in_whole_records
 from shoal.core.lattice import build
 from shoal.core.problem import Problem
-from shoal.errors import Infeasible
+from shoal.errors import Infeasible, so_many
 from shoal.models import MODELS
 
 
@@ -29,7 +29,7 @@ def nearest_miss(problem: Problem) -> Infeasible:
     told = []
     if problem.limit < suppressed < problem.records and _would_do(replace(problem, limit=suppressed)):
         nearest["suppression_limit"] = suppressed
-        told.append(f"a suppression limit of {suppressed} records (now {problem.limit})")
+        told.append(f"a suppression limit of {so_many(suppressed, 'record')} (now {problem.limit})")
     labels = _labels(problem.models)
     for place, weaker in _weaker(problem, classes):
         model = problem.models[place]
@@ -51,14 +51,14 @@ def nearest_miss(problem: Problem) -> Infeasible:
     else:
         advice = ["Use fewer quasi-identifiers or a weaker model, such as a smaller k."]
     reasons = [_reason(problem, suppressed), *(found.told for found in beyond)]
-    return Infeasible(" ".join([*reasons, *advice]), nearest)
+    return Infeasible(" ".join([*reasons, *advice]), nearest, " ".join(reasons))
 
 
 def _reason(problem: Problem, suppressed: int) -> str:
     """Say what is refused, and why at the most general node."""
     several = problem.lattice.size > 1
     others = several and not problem.monotone_models
-    every = f"all {problem.lattice.size} nodes are refused; " if others else ""
+    every = f"all {problem.lattice.size:,} nodes are refused; " if others else ""
     where = "the most general node" if several else "these levels"
     if not problem.acceptable(suppressed):
         return (

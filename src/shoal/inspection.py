@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 
 from shoal.choose import AUTO, engine_for
+from shoal.column_names import check_header
+from shoal.core.builder import decimal_of, number_of
 from shoal.core.builders import parse
 from shoal.core.contracts import Engine
 from shoal.core.counts import Domain
@@ -18,7 +20,8 @@ from shoal.core.hierarchy import Hierarchy
 from shoal.core.listed import Csv
 from shoal.core.progress import Progress, quiet
 from shoal.errors import HierarchyError, UnknownName
-from shoal.policies.guesses import Guess, check_header, guess_columns
+from shoal.policies.guesses import Guess, guess_columns
+from shoal.policies.notes import notes_on
 
 Rows = Sequence[Sequence[str]]  # of a hierarchy's file: each value with its groups, from left to right
 
@@ -73,11 +76,17 @@ class Inspection:
     records: int
     columns: tuple[Guess, ...]
     domains: Mapping[str, Domain] = field(repr=False)
+    remarks: tuple[str, ...] = ()  # on how the table was read
 
     @property
     def names(self) -> tuple[str, ...]:
         """The columns' names, in the table's order."""
         return tuple(found.column for found in self.columns)
+
+    @property
+    def notes(self) -> list[str]:
+        """What is doubtful about the columns, without a value."""
+        return notes_on(self.columns)
 
     def preview(self, column: str, spec: Any, rows: Rows = (), *, values: int = 8) -> Preview:
         """Try a hierarchy, as a policy writes it, on all values of a column; a file's rows are given."""
@@ -102,11 +111,12 @@ class Inspection:
         guess = self.columns[self.names.index(column)]
         if guess.kind != "number":
             return range(len(texts))
-        try:
-            numbers = np.array([np.nan if text is None else float(text) for text in texts])
-        except ValueError:  # a code for unknown among them
+        decimal = decimal_of([text for text in texts if text is not None])
+        if decimal is None:  # a code for unknown among them
             return range(len(texts))
-        found: list[int] = np.argsort(numbers, kind="stable").tolist()
+        numbers = [number_of(text or "", decimal) for text in texts]
+        places = np.array([np.nan if number is None else float(number) for number in numbers])
+        found: list[int] = np.argsort(places, kind="stable").tolist()
         return found
 
 
@@ -125,7 +135,8 @@ def inspect(table: Any, *, engine: str | Engine = AUTO, progress: Progress | Non
             domains[found.column] = domain
             records = counts.records
             tell("inspect", len(guesses), len(names))  # whoever cancels before the last word gets nothing
-    return Inspection(records, tuple(guesses), domains)
+        remarks = engine.remarks
+    return Inspection(records, tuple(guesses), domains, remarks)
 
 
 def hierarchy_rows(path: str | Path, column: str) -> list[list[str]]:

@@ -7,18 +7,20 @@ compare with is the table itself.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from shoal.choose import AUTO, engine_for
+from shoal.column_names import check_asked
 from shoal.core.arrays import FloatArray
 from shoal.core.classes import Classes, Sensitive
 from shoal.core.contracts import Engine
 from shoal.core.counts import Counts, Domain
-from shoal.errors import DataError, UnknownName, UsageError, has_any, no_such_columns
+from shoal.errors import DataError, UsageError, so_many
 from shoal.models.alpha_k_anonymity import greatest_shares
 from shoal.models.delta_disclosure import changes, lacking_a_value
 from shoal.models.enhanced_beta_likeness import enhanced_gains
@@ -26,6 +28,7 @@ from shoal.models.entropy_l_diversity import entropies
 from shoal.models.likeness import greatest_gains
 from shoal.models.recursive_cl_diversity import least_c
 from shoal.models.t_closeness import distances
+from shoal.policy import Policy
 from shoal.sensitive import count, order_of, reference_of
 
 _MOST_CELLS = 10**9  # classes times values: the ordered distance looks at every value in every class
@@ -72,23 +75,39 @@ class Measurement:
 
 def measure(
     table: Any,
-    columns: str | Sequence[str],
+    columns: str | Sequence[str] = (),
     sensitive: str | Sequence[str] = (),
     *,
+    policy: Policy | Mapping[str, Any] | str | Path | None = None,
     engine: str | Engine = AUTO,
     memory_limit: str | None = None,
 ) -> Measurement:
-    """Say what a table satisfies over the classes of some columns, for each sensitive column."""
+    """Say what a table satisfies over the classes of some columns, for each sensitive column.
+
+    Of a policy, its quasi-identifiers are the columns and its sensitive columns the sensitive ones, where
+    none are named; the table may be its input or its release.
+    """
     columns = (columns,) if isinstance(columns, str) else tuple(columns)
     sensitive = (sensitive,) if isinstance(sensitive, str) else tuple(sensitive)
+    rules = None if policy is None else Policy.load(policy)
     engine = engine_for(engine, table, memory_limit)
     opened = engine.open(table)
+    if rules is not None:
+        columns = columns or tuple(_shown(rules, engine.columns(opened)))
+        sensitive = sensitive or tuple(name for name in rules.roles.sensitive if name not in columns)
     _check(columns, sensitive, engine.columns(opened))
     counts, domains = count(engine, opened, columns, sensitive, ())
     if not len(counts):
         message = "The table has no rows. Give one that has records."
         raise DataError(message)
     return measured(columns, counts, domains)
+
+
+def _shown(policy: Policy, available: Sequence[str]) -> Iterator[str]:
+    """Name the quasi-identifiers as an input has them, or as its release does."""
+    for name in policy.roles.quasi_identifiers:
+        bounds = policy.released(name)
+        yield from bounds if name not in available and set(bounds) <= set(available) else (name,)
 
 
 def measured(columns: Sequence[str], counts: Counts, domains: Mapping[str, Domain]) -> Measurement:
@@ -122,15 +141,15 @@ def _measure(classes: Classes, column: str) -> ColumnMeasurement:
     beyond = int(np.isinf(enhanced).sum())
     too_many = len(classes) * len(about.ordered) > _MOST_CELLS
     notes = []
-    every = f"of {len(classes):,} classes"
+    every = f"of {so_many(len(classes), 'class')}"
     if beyond:
         notes.append(f"enhanced_beta: no beta would do; a value gains more than -ln p in {beyond:,} {every}.")
     if lacking:
         notes.append(f"delta: no delta would do; {lacking:,} {every} lack a value that the table has.")
     if too_many:
         notes.append(
-            f"t_ordered: left out; {len(about.ordered):,} values in {len(classes):,} classes take too long. "
-            "Round the column first."
+            f"t_ordered: left out; {so_many(len(about.ordered), 'value')} in "
+            f"{so_many(len(classes), 'class')} take too long. Round the column first."
         )
     return ColumnMeasurement(
         column=column,
@@ -155,21 +174,9 @@ def _greatest(numbers: FloatArray) -> float:
 
 def _check(columns: Sequence[str], sensitive: Sequence[str], available: Sequence[str]) -> None:
     """Refuse names that the table does not have, or that stand twice."""
-    if not columns:
-        message = "No columns are named. Name those that somebody could know of a person, as age, sex, zip."
-        raise UsageError(message)
-    if all(columns) and not has_any([*columns, *sensitive], available):
-        raise UsageError(no_such_columns())
-    for kind, names in (("column", columns), ("sensitive column", sensitive)):
-        for place, name in enumerate(names):
-            if not name and name not in available:
-                message = f"A {kind} has an empty name. Is there a comma too many?"
-                raise UsageError(message)
-            if name not in available:
-                raise UnknownName(name, kind, available)
-            if name in names[:place]:
-                message = f"The {kind} {name!r} is named twice. Name it once."
-                raise UsageError(message)
+    check_asked(columns, available, beside=sensitive)
+    if sensitive:
+        check_asked(sensitive, available, kind="sensitive column", beside=columns)
     for name in sensitive:
         if name in columns:
             message = (

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from shoal.core.arrays import IntArray
-from shoal.profile import Profile
 from shoal.profiling.offer import MODELS, Offer
 from shoal.profiling.request import Request, request_of
 from shoal.profiling.separable import metric_of
+
+if TYPE_CHECKING:
+    from shoal.profile import Profile
 
 
 @dataclass(frozen=True)
@@ -161,6 +163,7 @@ class _Answer:
             "suppressed": int(self.suppressed[place]),
             "least": request.least,
             "limit": request.limit,
+            "share": request.share,
         } | changed
         loss = None
         if request.metric and metric_of(request.metric).separable.given(told["suppressed"] > 0):
@@ -178,7 +181,7 @@ class _Answer:
         """Offer the least that can be suppressed within the levels, at the lowest node that reaches it."""
         if place < 0 or self.suppressed[place] >= self.profile.records:
             return None
-        return self.offer(place, limit=int(self.suppressed[place]))
+        return self.offer(place, limit=int(self.suppressed[place]), share=None)
 
     def less_privacy(self) -> Offer | None:
         """Offer the greatest strength within the limit, at the greatest node allowed.

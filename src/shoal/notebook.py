@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 
 from shoal.assessing.rows import risk_rows
 from shoal.core.block import block, cut, facts, first, quiet
-from shoal.core.markup import Html, joined, own, percent, table, tag
-from shoal.reporting.words import between, listed
+from shoal.core.markup import Html, joined, own, table, tag
+from shoal.errors import so_many
+from shoal.reporting.words import between, listed, percent
 
 if TYPE_CHECKING:
-    from shoal.comparison import Comparison, Row
+    from shoal.comparing.row import Row
+    from shoal.comparison import Comparison
     from shoal.diagnosis import Diagnosis
     from shoal.measure import Measurement
     from shoal.negotiate import Negotiation
@@ -41,6 +43,7 @@ def release_block(release: Release) -> str:
     return block(
         _verdict(release.verification),
         facts(_release(release)),
+        *[quiet(f"Note: {note}") for note in release.notes],
         became,
         quiet("Class sizes before and after, and the loss of each column: ", _code("plot()"), "."),
         kind="good" if good else "bad",
@@ -51,15 +54,18 @@ def _release(release: Release) -> Iterator[tuple[str, object]]:
     kept, told = release.records - release.suppressed, release.to_dict()
     gone = f"{release.masked:,} masked" if release.masked else f"{release.suppressed:,} suppressed"
     share = percent(release.suppressed / release.records) if release.records else "0%"
-    cells = f", {release.cells:,} cells blanked" if release.cells else ""
+    cells = f", {so_many(release.cells, 'cell')} blanked" if release.cells else ""
     yield "Records", f"{kept:,} of {release.records:,} kept, {gone} ({share}){cells}"
     if release.apart:
-        yield "Smallest group", f"{told['smallest_class']:,} records, of {told['classes']:,} groups"
+        yield (
+            "Smallest group",
+            f"{so_many(told['smallest_class'], 'record')}, of {so_many(told['classes'], 'group')}",
+        )
     else:
         before = f"; before: {release.exposure.smallest:,}" if release.exposure.sizes else ""
         yield (
             "Smallest class",
-            f"{told['smallest_class']:,} records, of {told['classes']:,} classes{before}",
+            f"{so_many(told['smallest_class'], 'record')}, of {so_many(told['classes'], 'class')}{before}",
         )
     yield "Loss", f"{release.loss:,.6g} ({told['metric']})"
     yield "Proven", _proven(release)
@@ -86,7 +92,7 @@ def verification_block(found: Verification) -> str:
     """Say whether a release holds what the policy asks for."""
     pairs: list[tuple[str, object]] = [
         ("Records", f"{found.records:,}" + (f", of which {found.masked:,} masked" if found.masked else "")),
-        ("Classes", f"{found.classes:,}, the smallest of {found.smallest_class:,} records"),
+        ("Classes", f"{found.classes:,}, the smallest of {so_many(found.smallest_class, 'record')}"),
         *[(_asked(check.model, check.options), _outcome(check)) for check in found.models],
     ]
     unchecked = [quiet(reason) for reason in found.unchecked]
@@ -109,7 +115,9 @@ def _outcome(check: ModelCheck) -> str:
         return "not checkable on the release alone"
     if check.passed:
         return "passed"
-    return f"violated by {check.violating_records:,} records" if check.violating_records else "violated"
+    return (
+        f"violated by {so_many(check.violating_records, 'record')}" if check.violating_records else "violated"
+    )
 
 
 # Before a release
@@ -148,7 +156,7 @@ def measurement_block(found: Measurement) -> str:
     """Say what a table satisfies as it is."""
     pairs = [
         ("Columns", listed(found.columns)),
-        ("Smallest class (k)", f"{found.k:,}, of {found.classes:,} classes"),
+        ("Smallest class (k)", f"{found.k:,}, of {so_many(found.classes, 'class')}"),
         ("Unique records", f"{found.unique_records:,} ({percent(found.unique_records / found.records)})"),
     ]
     rows = [

@@ -75,7 +75,7 @@ def options_of(kind: Any) -> tuple[Option, ...]:
     hints = get_type_hints(kind)
     fields = {field.name: field for field in dataclasses.fields(kind)}
     own_first = dict.fromkeys(name for one in kind.__mro__ for name in inspect.get_annotations(one))
-    meanings = _meanings(kind)
+    meanings = meanings_of(kind)
     return tuple(
         Option(
             name,
@@ -116,13 +116,23 @@ def in_words(kind: Any, *, several: bool = False) -> str:
     return _WORDS[kind][several] if kind in _WORDS else str(getattr(kind, "__name__", kind))
 
 
+def wanted(kind: Any) -> str:
+    """Say what is to be written for a type.
+
+    >>> wanted(int), wanted(str | None), wanted(Literal["a", "b"]), wanted(bool)
+    ('a whole number', 'text', "'a' or 'b'", 'true or false')
+    """
+    words = in_words(kind).replace("`", "'")
+    return f"a {words}" if words.startswith(("whole", "number", "list", "mapping")) else words
+
+
 def _either(words: Sequence[str]) -> str:
     *others, last = words
     return f"{', '.join(others)} or {last}" if others else last
 
 
-def _meanings(kind: type) -> Mapping[str, str]:
-    """Read the text below each field, of a class and those it inherits from."""
+def meanings_of(kind: type) -> Mapping[str, str]:
+    """Read the text below each field, class attribute or member, of a class and those it inherits from."""
     found: dict[str, str] = {}
     for one in reversed(kind.__mro__):
         found |= _own_meanings(one)
@@ -131,7 +141,7 @@ def _meanings(kind: type) -> Mapping[str, str]:
 
 @cache
 def _own_meanings(kind: type) -> Mapping[str, str]:
-    """Read the text below each field of a class itself; nothing where its source is not there."""
+    """Read the texts of a class itself; nothing where its source is not there."""
     try:
         (written,) = ast.parse(textwrap.dedent(inspect.getsource(kind))).body
     except (OSError, TypeError, SyntaxError):
@@ -139,6 +149,9 @@ def _own_meanings(kind: type) -> Mapping[str, str]:
     found = {}
     for field, below in pairwise(getattr(written, "body", ())):
         match field, below:
-            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
+            case (
+                ast.AnnAssign(target=ast.Name(id=name)) | ast.Assign(targets=[ast.Name(id=name)]),
+                ast.Expr(value=ast.Constant(value=str(text))),
+            ):
                 found[name] = " ".join(text.split())
     return found

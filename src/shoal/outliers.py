@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from shoal.algorithms.mu_argus import MuArgus, tested
+from shoal.algorithms.mu_argus import MuArgus
 from shoal.choose import AUTO, engine_for
-from shoal.core.combinations import Shown, rare
+from shoal.core.combinations import Columns, Shown, rare, shown_at
 from shoal.core.contracts import Engine
 from shoal.core.lattice import Node
 from shoal.core.problem import Problem
 from shoal.core.progress import Progress
 from shoal.core.recoding import Recoding
-from shoal.errors import CannotHonour, UsageError
+from shoal.errors import CannotHonour, UsageError, so_many
 from shoal.policy import Policy, named
 from shoal.problem import counted, problem_of
 from shoal.sensitive import count
+from shoal.spreadsheet import plain_cell
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ class Outliers:
 
 
 def argus(policy: Policy) -> MuArgus | None:
-    """Return the policy's search, where it is one that looks for outliers."""
+    """Return the policy's search, where it is mu-Argus, which can be told to go further up."""
     algorithm = policy.search_algorithm
     return algorithm if isinstance(algorithm, MuArgus) else None
 
@@ -74,12 +75,20 @@ def highest(*asked: Mapping[str, int]) -> dict[str, int]:
 
 def outliers_of(policy: Policy, problem: Problem, node: Node) -> Outliers | None:
     """Count what is rare at a node, where the policy's search looks for it."""
-    return outliers_at(problem, node) if argus(policy) else None
+    sets = tested(policy)
+    return outliers_at(problem, node, sets) if sets else None
 
 
-def outliers_at(problem: Problem, node: Node) -> Outliers:
+def tested(policy: Policy) -> Sequence[Columns]:
+    """Return the sets of quasi-identifiers, by place, in which the policy's search looks for what is rare."""
+    algorithm, names = policy.search_algorithm, policy.roles.quasi_identifiers
+    return algorithm.tested([policy.columns[name].identifying for name in names]) if algorithm else ()
+
+
+def outliers_at(problem: Problem, node: Node, sets: Sequence[Columns]) -> Outliers:
     """Count what is rare in every set of columns that is tested, at a node."""
-    rares, sizes = MuArgus().outliers(problem, node)
+    shown, _ = shown_at(problem, node)
+    rares, sizes = [rare(shown, columns, problem.least_size) for columns in sets], shown.sizes
     names = problem.lattice.columns
 
     def records(rows: Any) -> int:
@@ -128,6 +137,7 @@ class Holder:
         counts, domains = counted(engine.open(table), policy, engine)
         self._problem = problem_of(policy, counts, domains, levels)
         self._argus = found or MuArgus()
+        self._tested = tested(policy)
         reason = self._argus.refuses(self._problem)
         if reason:
             message = f"Algorithm 'mu-argus' cannot honour this policy: {reason}."
@@ -147,7 +157,7 @@ class Holder:
         """Return what is rare with some columns further up."""
         own = highest(self._argus.generalize or {}, generalize)
         node = replace(self._argus, generalize=own).start(self._problem)
-        return outliers_at(self._problem, node)
+        return outliers_at(self._problem, node, self._tested)
 
 
 def rare_in(policy: Policy, engine: Engine, released: Any, recoding: Recoding) -> str | None:
@@ -156,22 +166,24 @@ def rare_in(policy: Policy, engine: Engine, released: Any, recoding: Recoding) -
     A cell that is empty, or looks as a blanked one does in its column, is part of no combination. None where
     the policy's search tests none.
     """
-    if argus(policy) is None:
+    sets = tested(policy)
+    if not sets:
         return None
     names = policy.roles.quasi_identifiers
     counts, domains = count(engine, engine.open(released), names, (), ())
     codes = np.stack([counts.codes(column) for column in range(len(names))])
     looks = [recoding.look_of_blanks(name) for name in names]
     empty = [
-        np.array([text is None or text == look for text in domains[name].texts])
+        np.array([text is None or plain_cell(text) == look for text in domains[name].texts])
         for name, look in zip(names, looks, strict=True)
     ]
     visible = np.stack([~null[own] for null, own in zip(empty, codes, strict=True)])
     shown = Shown(codes, visible, counts.sizes)
     k = max(model.least_size for model in policy.privacy_models)
-    for columns in tested([policy.columns[name].identifying for name in names]):
+    for columns in sets:
         found = rare(shown, columns, k)
         if found.combinations:
             told = ", ".join(names[column] for column in columns)
-            return f"{found.combinations} combinations of {told} are shown by fewer than {k} records"
+            many = so_many(found.combinations, f"combination of {told} is", f"combinations of {told} are")
+            return f"{many} shown by fewer than {k} records"
     return None

@@ -1,4 +1,4 @@
-"""Outputs: whether a file may be written where it is wanted, and what to do where it cannot."""
+"""Outputs: whether a file may be written where it is wanted, what to do where it cannot, what is private."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from shoal.errors import OutputError
+
+REPORT = "report.html"  # in the private folder of a release
 
 
 def check_place(output: Path, *, folder: bool = False) -> None:
@@ -30,6 +32,11 @@ def check_file(path: Path, *, force: bool, table: Any = None) -> None:
         raise OutputError(message)
     if not force:
         raise exists(str(path))
+
+
+def private_folder(output: Path) -> Path:
+    """Return where a release's recipe and audit go: the custodian's, not the public's."""
+    return output.parent / f"{output.name}.private"
 
 
 def write_private(path: Path, text: str) -> None:

@@ -15,7 +15,6 @@ from pydantic import (
     PrivateAttr,
     ValidationError,
     field_validator,
-    model_validator,
 )
 
 from shoal.algorithms import ALGORITHMS
@@ -26,12 +25,14 @@ from shoal.core.counts import Domain
 from shoal.core.groups import released_columns
 from shoal.core.hierarchy import Hierarchy
 from shoal.core.listed import Csv
-from shoal.core.schema import Role, Schema
+from shoal.core.schema import Schema
 from shoal.errors import PolicyError, UnknownName
 from shoal.metrics import METRICS
 from shoal.models import MODELS
 from shoal.policies.checks import check
+from shoal.policies.column import Column
 from shoal.policies.shares import read_limit, share_of
+from shoal.policies.wording import refusal
 from shoal.policies.written import read_yaml
 from shoal.registry import checked
 
@@ -43,60 +44,6 @@ class Finishing(TypedDict):
 
     refine: bool
     cells: bool
-
-
-class Column(BaseModel):
-    """One column's part of the policy."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    role: Role = Field(
-        description="`identifier`: removed; `quasi-identifier`: generalized, and counted to form classes; "
-        "`sensitive`: released as it is, and looked at by models; `other`: released as it is."
-    )
-    hierarchy: str | dict[str, Any] | None = Field(
-        None, description="How to generalize; a quasi-identifier needs one."
-    )
-    max_level: int | None = Field(
-        None, ge=0, description="The search goes no higher; without it, to the hierarchy's height."
-    )
-    min_level: int | None = Field(None, ge=0, description="The search goes no lower; without it, to 0.")
-    weight: float = Field(
-        1.0, gt=0, allow_inf_nan=False, description="How much the column's loss counts, above 0."
-    )
-    release_as: Literal["text", "bounds"] = Field(
-        "text", description="Bands as text such as `45-49`, or as two numbers."
-    )
-    identifying: Literal[1, 2, 3] = Field(
-        1,
-        description="How well the column tells persons apart, `3` best: which combinations `mu-argus` tests; "
-        "the other searches ignore it.",
-    )
-
-    @field_validator("hierarchy", mode="before")
-    @classmethod
-    def _keys_are_text(cls, value: Any) -> Any:
-        """Let 1.1 as a group of a tree be the text that it is in YAML and JSON."""
-        if isinstance(value, Mapping):
-            return {str(key): cls._keys_are_text(inner) for key, inner in value.items()}
-        return [cls._keys_are_text(inner) for inner in value] if isinstance(value, list) else value
-
-    @field_validator("identifying", mode="before")
-    @classmethod
-    def _identifying_is_a_number(cls, value: Any) -> Any:
-        """Refuse what is not a number, and true, which Python takes for 1."""
-        if type(value) is not int or value not in (1, 2, 3):
-            message = f"a whole number 1, 2 or 3, got {value!r}"
-            raise ValueError(message)
-        return value
-
-    @model_validator(mode="after")
-    def _fits_its_role(self) -> Column:
-        asked = {"max_level", "min_level", "weight", "release_as", "identifying"} & self.model_fields_set
-        if self.role is not Role.QUASI_IDENTIFIER and asked:
-            message = "max_level, min_level, weight, release_as and identifying are for quasi-identifiers"
-            raise ValueError(message)
-        return self
 
 
 class Policy(BaseModel):
@@ -156,9 +103,7 @@ class Policy(BaseModel):
                 raise UnknownName(str(name), "policy entry", cls.model_fields)
         columns = data.get("columns")
         if not isinstance(columns, Mapping) or not columns:
-            message = (
-                "Policy, columns: name each column with its role, as age: {role: quasi-identifier, ...}."
-            )
+            message = "Policy: name each column with its role under columns, as age: {role: other}."
             raise PolicyError(message)
         for name, column in columns.items():
             for option in column if isinstance(column, Mapping) else ():
@@ -167,10 +112,7 @@ class Policy(BaseModel):
         try:
             policy = cls.model_validate(data)
         except ValidationError as error:
-            first = error.errors()[0]
-            where = ".".join(str(part) for part in first["loc"]) or "policy"
-            message = f"Policy, {where}: {first['msg'].removeprefix('Value error, ')}."
-            raise PolicyError(message) from None
+            raise refusal(error, cls.model_fields, Column.model_fields) from None
         check(policy)
         return policy
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from shoal.column_names import no_such_columns
 from shoal.core.classes import LABEL, label_of
 from shoal.core.contracts import Engine
 from shoal.core.counts import Counts, Domain
@@ -13,7 +14,7 @@ from shoal.core.lattice import build
 from shoal.core.memory import limit_of
 from shoal.core.problem import Problem
 from shoal.core.schema import Role
-from shoal.errors import DataError, PolicyError, no_such_columns
+from shoal.errors import DataError, PolicyError, nearest
 from shoal.policies.shares import limit_in_records
 from shoal.policy import Policy
 from shoal.sensitive import about, count, with_population
@@ -110,10 +111,13 @@ def check_columns(policy: Policy, columns: tuple[str, ...]) -> None:
     """Fail closed: the policy and the table must name the same columns."""
     absent = [name for name in policy.columns if name not in columns]
     if len(absent) == len(policy.columns):
-        raise PolicyError(no_such_columns("the policy's columns"))
+        raise PolicyError(no_such_columns())
     if absent:
         message = f"The policy names columns that the table does not have: {', '.join(map(repr, absent))}."
         if 2 * len(absent) <= len(policy.columns):  # else the first line may be a record: it is not shown
+            others = [name for name in columns if name not in policy.columns]
+            close = [own for name in absent if (own := nearest(name, others)) is not None]
+            message += f" Did you mean {', '.join(map(repr, dict.fromkeys(close)))}?" if close else ""
             message += f" The table has: {', '.join(map(repr, columns))}."
         raise PolicyError(message)
     unnamed = [name for name in columns if name not in policy.columns]

@@ -28,7 +28,7 @@ from shoal.policy import Policy
 from shoal.profiling.grouping import SCORES, Grouping, grouping_of, ranked, share_of
 from shoal.profiling.order import check_size, slices
 from shoal.profiling.separable import losses_kept, metric_of
-from shoal.profiling.source import Wish, source, wish_of
+from shoal.profiling.source import PolicyWish, source, wish_of
 
 if TYPE_CHECKING:
     from shoal.negotiate import Negotiation
@@ -47,7 +47,7 @@ class Profile:
     tables: Mapping[str | None, Table]  # by size (None), and by distinct values of each sensitive column
     losses: Mapping[str, tuple[FloatArray, ...]]  # each separable metric's part of each column and level
     grouping: Grouping
-    wish: Wish
+    wish: PolicyWish
     key: str = field(repr=False)  # under which the input's fingerprint is made
     fingerprint: str
     problem: Problem | None = field(default=None, repr=False, compare=False)  # where the data is at hand
@@ -228,7 +228,7 @@ class Profile:
         """Open a profile's file."""
         from shoal.profiling.file import load
 
-        return load(Path(path))
+        return load(Path(path), cls)
 
     def plot(self, *, k: int | None = None, l: int | None = None, sensitive: str | None = None) -> Any:
         """Draw the least, mean and largest share suppressed at each height, as a figure of matplotlib.
@@ -294,7 +294,7 @@ def profile(
 
 def tabulated(
     problem: Problem,
-    wish: Wish,
+    wish: PolicyWish,
     *,
     share: float | str | None = None,
     seconds: float | None = None,

@@ -11,10 +11,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Generic, TypeVar, get_type_hints
 
-from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic import ConfigDict, TypeAdapter
 
 from shoal.errors import PolicyError, UnknownName
-from shoal.options import Option, default_of, options_of
+from shoal.options import Option, default_of, options_of, wanted
 
 Plugin = TypeVar("Plugin")
 
@@ -103,14 +103,11 @@ def _adapter(kind: Any) -> TypeAdapter[Any]:
 
 def checked(name: str, option: str, value: object, kind: Any, takes: str | None = None) -> object:
     """Return an option's value as its type wants it, or refuse it; `takes` tells what it is, in words."""
-    if isinstance(value, bool) and kind is not bool:
-        wanted = takes or "an integer or text"
-        message = f"Option {option} of {name}: input should be {wanted}, got {value!r}."
-        raise PolicyError(message)
     try:
+        if isinstance(value, bool) and kind is not bool:
+            raise ValueError  # Python takes true for 1
         found: object = _adapter(kind).validate_python(value)
-    except ValidationError as error:
-        problem = f"input should be {takes}" if takes else error.errors()[0]["msg"].lower()
-        message = f"Option {option} of {name}: {problem}, got {value!r}."
+    except ValueError:  # pydantic's own among them
+        message = f"Option {option} of {name} must be {takes or wanted(kind)}, got {value!r}."
         raise PolicyError(message) from None
     return found

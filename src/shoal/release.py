@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from shoal.analysing.compared import Utility
 from shoal.assessing.exposure import Exposure
 from shoal.assessing.special import Special
 from shoal.core.evaluation import Evaluation
@@ -14,9 +15,10 @@ from shoal.core.groups import group_column
 from shoal.core.hierarchy import Hierarchy
 from shoal.outliers import Outliers
 from shoal.policy import Policy
-from shoal.releasing.losses import ColumnLoss
-from shoal.utility import Utility
 from shoal.verify import Verification
+
+if TYPE_CHECKING:
+    from shoal.releasing.losses import ColumnLoss
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,8 @@ class Release:
     seconds: Mapping[str, float]
     exposure: Exposure  # of the input, by its quasi-identifiers as they are
     losses: Mapping[str, ColumnLoss]  # of each quasi-identifier
+    vanished: Mapping[str, int] = field(default_factory=dict)  # by column: values of which nothing is left
+    notes: tuple[str, ...] = ()  # what the custodian should look at again; names columns, never values
     table: Any = field(default=None, repr=False)  # None where it was written to a file
     output: Path | str | None = None  # the name of a table, where it is one
     recipe: Path | None = None
@@ -162,6 +166,8 @@ class Release:
             "seconds": dict(self.seconds),
             "verified": self.verification.verified,
             "unchecked": list(self.verification.unchecked),
+            "vanished": dict(self.vanished),
+            "notes": list(self.notes),
             "output": str(self.output) if self.output else None,
             "recipe": str(self.recipe) if self.recipe else None,
             "codebook": str(self.codebook) if self.codebook else None,
@@ -171,7 +177,7 @@ class Release:
 
     def plot(self) -> Any:
         """Draw class sizes before and after, and the loss of each column, as a figure of matplotlib."""
-        from shoal.releasing.plots import release_figure
+        from shoal.reporting.plots import release_figure
 
         return release_figure(self)
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
-from shoal.core.markup import Html, own, percent, table, tag
+from shoal.analysing.compared import Utility
+from shoal.core.markup import Html, own, table, tag
+from shoal.errors import so_many
 from shoal.models import MODELS
 from shoal.policy import named
 from shoal.recipe import packages
@@ -18,8 +20,8 @@ from shoal.reporting.done import done
 from shoal.reporting.page import page
 from shoal.reporting.risk import risks, sizes
 from shoal.reporting.utility import analyst_loses
-from shoal.reporting.words import options_in_words, whole
-from shoal.utility import Utility
+from shoal.reporting.words import options_in_words, percent, whole
+from shoal.risk import risk_of
 from shoal.verify import ModelCheck
 
 
@@ -57,7 +59,9 @@ def _head(release: Release, name: str) -> Html:
     ]
     if release.apart:
         groups = release.verification
-        tiles.append(_tile("Smallest group", f"{groups.smallest_class:,}", f"of {groups.classes:,} groups"))
+        tiles.append(
+            _tile("Smallest group", f"{groups.smallest_class:,}", f"of {so_many(groups.classes, 'group')}")
+        )
     when = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
     told = f"De-identified with shoal {packages()['shoal']}. Written {when}."
     return tag(
@@ -65,6 +69,7 @@ def _head(release: Release, name: str) -> Html:
         tag("h1", "Release report: ", own(name)),
         tag("p", told, class_="quiet"),
         _verdict(release),
+        *[tag("p", f"Note: {note}", class_="note") for note in release.notes],
         tag("dl", *tiles, class_="tiles"),
     )
 
@@ -110,7 +115,7 @@ def _safe(release: Release) -> Iterator[Html]:
         )
     k = release.least_class
     yield tag("h3", "Risk before and after")
-    yield from risks(release, k)
+    yield from risks(release, risk_of(release), k)
     yield tag("h3", "Sizes of classes")
     yield from sizes(release, k)
 
@@ -120,7 +125,8 @@ def _outcome(check: ModelCheck) -> Html:
         return tag("span", "holds, judged before writing", class_="good")
     if check.passed:
         return tag("span", "holds, counted afresh", class_="good")
-    many = f"violated: {check.violating_records:,} records in {check.violating_classes:,} classes"
+    many = f"violated: {so_many(check.violating_records, 'record')} in "
+    many += so_many(check.violating_classes, "class")
     whole = "violated by the release as a whole"
     return tag("span", many if check.violating_records else whole, class_="bad")
 

@@ -12,16 +12,16 @@ from shoal.assessing.scores import scores_of
 from shoal.assessing.special import SPECIAL_SIZE, Special, special_uniques
 from shoal.assessing.table import TableRisk, against, table_risk
 from shoal.choose import AUTO, engine_for
+from shoal.column_names import check_asked, check_not_swapped
 from shoal.core.classes import Classes
 from shoal.core.contracts import Engine
 from shoal.core.counts import Counts, Domain
 from shoal.core.groups import released_columns
 from shoal.core.progress import Progress, quiet
-from shoal.core.uniqueness import population_of
-from shoal.diagnosing.questions import check_names
-from shoal.errors import DataError, PolicyError, UsageError
+from shoal.errors import DataError, PolicyError, UsageError, so_many
 from shoal.identifiers.rule import Finding, identifiers_in
 from shoal.policies.guesses import guess_columns
+from shoal.policies.population import persons_of
 from shoal.policies.shares import share_of
 from shoal.policy import Policy
 from shoal.sensitive import with_population
@@ -99,6 +99,9 @@ def risk(
     run = _Run(policy, engine_for(engine, table, memory_limit), special_size, tell)
     with closing(run.engine):
         opened = run.engine.open(table)
+        released = None if release is None else run.engine.open(release)
+        if released is not None:
+            run.compare(run.engine.columns(opened), run.engine.columns(released))
         chosen = run.chosen(columns, run.engine.columns(opened))
         limit = threshold_of(policy, threshold)
         tell("count", 0, None)
@@ -112,8 +115,8 @@ def risk(
             persons = counts.population.records
         before = run.assess(counts, chosen, domains, limit, persons)
         after = None
-        if release is not None:
-            looks, there, labels = run.released(release, chosen)
+        if released is not None:
+            looks, there, labels = run.released(released, chosen)
             after = run.assess(there, looks, labels, limit, persons)
     return Risk(tuple(chosen), limit, persons, before, after, found, tuple(run.notes))
 
@@ -145,7 +148,7 @@ class _Run:
         if callable(columns):
             columns = columns(available)
         if columns is not None:
-            return check_names([columns] if isinstance(columns, str) else columns, available)
+            return check_asked(columns, available)
         if self.policy is None:
             message = (
                 "Name the columns that somebody could know of a person (--columns), or give a policy, as "
@@ -163,6 +166,17 @@ class _Run:
             "Give the policy of this table, or name the columns."
         )
         raise PolicyError(message)
+
+    def compare(self, available: Sequence[str], released: Sequence[str]) -> None:
+        """Refuse a release that has identifiers; without a policy, note what only it has."""
+        if self.policy is not None:
+            check_not_swapped(self.policy.roles.identifiers, released, available)
+            return
+        more = len(set(released) - set(available))
+        if more and set(available) <= set(released):
+            self.notes.append(
+                f"The release has {so_many(more, 'column')} that the table lacks. Are the two swapped?"
+            )
 
     def count(self, table: Any, columns: Sequence[str]) -> tuple[Counts, dict[str, Domain]]:
         counts, domains = self.engine.count(table, columns)
@@ -182,10 +196,9 @@ class _Run:
         return identifiers_in(found for found, _, _ in guess_columns(self.engine, table, known))
 
     def released(
-        self, release: Any, columns: Sequence[str]
+        self, opened: Any, columns: Sequence[str]
     ) -> tuple[Sequence[str], Counts, dict[str, Domain]]:
         """Return the columns that a release shows, and count its classes; masked records are in none."""
-        opened = self.engine.open(release)
         there = self.engine.columns(opened)
         shown = [own for name in columns for own in self._shown(name, there)]
         absent = [name for name in shown if name not in there]
@@ -248,15 +261,3 @@ def threshold_of(policy: Policy | None, given: float | str | None = None) -> flo
         return share_of(given, "threshold")
     least = 1 if policy is None else max(model.least_size for model in policy.privacy_models)
     return 1 / least if least > 1 else THRESHOLD
-
-
-def persons_of(
-    policy: Policy | None, records: int, size: int | None = None, share: float | str | None = None
-) -> int | None:
-    """Return how many persons the population of a table has: as given, else as the policy says."""
-    if size is None and share is None and policy is not None:
-        size, share = policy.population_size, policy.sampling_share
-    if size is None and share is None:
-        return None
-    part = None if share is None else share_of(share, "sampling_share")
-    return population_of(records, size, part)

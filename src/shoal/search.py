@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from shoal.algorithms import ALGORITHMS
 from shoal.core.contracts import Algorithm, Guarantee, NodeSearch
 from shoal.core.evaluate import Evaluator
@@ -9,7 +11,7 @@ from shoal.core.evaluation import Evaluation
 from shoal.core.finer import hidden, refined
 from shoal.core.problem import Problem
 from shoal.core.progress import Progress
-from shoal.errors import CannotHonour, Infeasible, OutOfTime, interruptible
+from shoal.errors import CannotHonour, Infeasible, OutOfTime, interruptible, so_many
 from shoal.infeasible import nearest_miss, out_of_reach
 
 
@@ -33,18 +35,19 @@ def search(
     if reason:
         raise _refusal("auto" if algorithm is None else name, reason, problem)
     if problem.records < problem.least_size:
-        message = (
-            f"The table has {problem.records} records and every class needs {problem.least_size}. "
-            "Use a smaller k (or l), or more records."
+        short = (
+            f"The table has {so_many(problem.records, 'record')} and every class needs {problem.least_size}."
         )
+        message = f"{short} Use a smaller k (or l), or more records."
         sizes_alone = all(model.sizes_suffice for model in problem.models)
         one_class = len(problem.classes(problem.lattice.top)) == 1
         told = " ".join([message, *(found.told for found in out_of_reach(problem))])
-        raise Infeasible(told, {"k": problem.records} if sizes_alone and one_class else {})
-    evaluate = Evaluator(problem, seconds=seconds, progress=progress)
+        raise Infeasible(told, {"k": problem.records} if sizes_alone and one_class else {}, short)
+    asked = without_idle_levels(problem) if algorithm is None else problem  # who names one, means all nodes
+    evaluate = Evaluator(asked, seconds=seconds, progress=progress)
     try:
         with interruptible():
-            found = chosen.search(problem, evaluate)
+            found = chosen.search(asked, evaluate)
             return name, _finished(evaluate, found, refine=refine, cells=cells)
     except Infeasible:
         if chosen.explains:
@@ -65,6 +68,15 @@ def search(
             raise OutOfTime(message) from None
         found = evaluate.finish(evaluate.best, Guarantee.ACCEPTABLE, compared=evaluate.nodes_accepted)
         return name, found
+
+
+def without_idle_levels(problem: Problem) -> Problem:
+    """Keep columns with one value at their lowest level: others make the same classes, and lose no less."""
+    lattice = problem.lattice
+    alone = [len(hierarchy.labels[0]) == 1 for hierarchy in problem.hierarchies]
+    idle = [axis for axis, columns in enumerate(lattice.axes) if all(alone[column] for column in columns)]
+    levels = {lattice.columns[lattice.axes[axis][0]]: lattice.low[axis] for axis in idle}
+    return replace(problem, lattice=lattice.narrowed(levels)) if levels else problem
 
 
 def _refusal(name: str, reason: str, problem: Problem) -> CannotHonour:

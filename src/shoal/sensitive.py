@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from typing import Any
@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 
 from shoal.core.arrays import IntArray
-from shoal.core.builder import number_of
+from shoal.core.builder import POINT, decimal_of, number_of
 from shoal.core.classes import LABEL, UNIT, Sensitive, own_name
 from shoal.core.contracts import Engine
 from shoal.core.counts import Counts, Domain
 from shoal.core.listed import Order
 from shoal.errors import DataError, PolicyError
 from shoal.policy import Policy
+from shoal.spreadsheet import plain_cell
 
 Text = str | None
 Reference = Mapping[str, Sequence[tuple[Text, int]]]  # how often each value occurs in the whole input
@@ -62,18 +63,27 @@ def about(
         if policy.columns[name].hierarchy is not None:
             rule = policy.builder(name)
             order = rule.order if isinstance(rule, Order) else ()
-            hierarchy = rule.bind(Domain(name, texts, tuple(texts)))
+            plain = _plain(texts, rule.listed())
+            hierarchy = rule.bind(Domain(name, plain, tuple(plain)))
         found[name] = Sensitive(np.array(totals, np.int64), order_of(texts, order), hierarchy)
     return found
 
 
 def _as_told(texts: Sequence[Text], told: Mapping[Text, int]) -> list[Text]:
-    """Write numbers as the reference does: a release may show 45.0 where the input has 45."""
+    """Write values as the reference does: a release may show 45.0 where the input has 45, or '-5 where -5."""
+    texts = _plain(texts, told)
     here = set(texts)
     unseen = {number_of(text): text for text in told if text is not None and text not in here}
     unseen.pop(None, None)
     strange = {text: number_of(text) for text in texts if text is not None and text not in told}
     return [unseen.pop(strange[text], text) if text in strange else text for text in texts]  # each once
+
+
+def _plain(texts: Sequence[Text], told: Collection[Any] = ()) -> list[Text]:
+    """Return what cells held before they were made safe for a spreadsheet; two values never become one."""
+    here = set(texts)
+    plain = [text if text is None or text in told else plain_cell(text) for text in texts]
+    return [text if own in here else own for text, own in zip(texts, plain, strict=True)]
 
 
 def order_of(texts: Sequence[Text], listed: Sequence[str] = ()) -> IntArray:
@@ -83,9 +93,15 @@ def order_of(texts: Sequence[Text], listed: Sequence[str] = ()) -> IntArray:
 
     >>> order_of(["10", None, "9", "?"]), order_of(["low", "high", "mid"], ["low", "mid", "high"])
     (array([1, 3, 0, 2]), array([0, 2, 1]))
+    >>> order_of(["10,5", None, "9,25"])
+    array([1, 2, 0])
+    >>> order_of(["1", "'-5", "'-9"])
+    array([2, 1, 0])
     """
+    texts = _plain(texts, listed)
     place = {value: number for number, value in enumerate(listed)}
-    numbers = [number_of(text or "") for text in texts]
+    decimal = decimal_of([text for text in texts if text is not None]) or POINT
+    numbers = [number_of(text or "", decimal) for text in texts]
     keys = [
         (text is None, place.get(text or "", len(place)), number is None, number or Decimal(0), text or "")
         for text, number in zip(texts, numbers, strict=True)

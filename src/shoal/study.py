@@ -11,14 +11,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from numbers import Integral
 from statistics import fmean
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from shoal.core.arrays import IntArray
 from shoal.errors import UsageError
-from shoal.profile import Profile
 from shoal.profiling.request import Request
+
+if TYPE_CHECKING:
+    from shoal.profile import Profile
 
 STRENGTHS = {"k": (2, 3, 5, 10, 15, 20, 25, 50, 100), "l": (2, 3, 4, 5, 6, 8, 10, 15, 20)}
 LIMITS = ("0%", "0.5%", "1%", "2%", "5%")

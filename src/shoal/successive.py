@@ -21,12 +21,12 @@ from shoal.core.contracts import Engine
 from shoal.core.counts import Counts, numbered, packed
 from shoal.core.progress import quiet
 from shoal.core.recoding import Recoding
-from shoal.errors import DataError, Infeasible, UsageError
+from shoal.errors import DataError, Infeasible, UsageError, so_many
+from shoal.outputs import private_folder
 from shoal.policy import Policy
 from shoal.problem import check_columns, counted, problem_of
 from shoal.recipe import Recipe
-from shoal.releasing.publish import private_folder
-from shoal.releasing.wish import Wish
+from shoal.releasing.task import Task
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ _UNPROVEN = (
 def _warning(remaining: int, k: int, *, exact: bool) -> str:
     """Say what is wrong and what to do, without a value."""
     told = "is left with" if exact else "may be left with as few as"
-    many = "1 record" if remaining == 1 else f"{remaining} records"
+    many = so_many(remaining, "record")
     advice = "Release with the recoding of the other release, or not at all."
     if not exact:
         advice += " The input tells exactly."
@@ -141,9 +141,9 @@ def _classes(engine: Engine, table: Any, recipe: Recipe) -> tuple[Counts, IntArr
     counts, domains = counted(table, recipe.policy, engine)
     counts = counts.near()
     problem = problem_of(recipe.policy, counts, domains, recipe.levels, engine.memory)
-    wish = Wish(recipe.policy, recipe.levels, regions=recipe.regions)
+    task = Task(recipe.policy, recipe.levels, regions=recipe.regions)
     try:
-        _, evaluation = wish.found(problem, quiet)
+        _, evaluation = task.found(problem, quiet)
     except Infeasible:
         raise UsageError(_OTHERS) from None
     recoding = evaluation.recoding or problem.recoding(evaluation.node)
@@ -180,8 +180,8 @@ def _check(engine: Engine, release: Any, recipe: Recipe, sizes: IntArray, record
     expected = {kept, records} if policy.suppressed == "mask" else {kept}
     if rows not in expected:
         message = (
-            f"A release has {rows:,} records, and its recipe keeps {kept:,} of the input: they do not belong "
-            "together. Give the table that both releases were made from, and their recipes."
+            f"A release has {so_many(rows, 'record')}, and its recipe keeps {kept:,} of the input: they do "
+            "not belong together. Give the table that both releases were made from, and their recipes."
         )
         raise DataError(message)
     masked = [rows - kept] if rows > kept else []

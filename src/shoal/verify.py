@@ -10,16 +10,17 @@ import numpy as np
 
 from shoal.assessing.exposure import Exposure, exposure_of
 from shoal.choose import AUTO, engine_for
+from shoal.column_names import check_released
 from shoal.core.arrays import BoolArray
 from shoal.core.classes import Classes
 from shoal.core.contracts import Engine
 from shoal.core.counts import Domain
 from shoal.core.groups import group_column
-from shoal.errors import DataError, PolicyError, UsageError, no_such_columns
+from shoal.errors import DataError, UsageError, so_many
 from shoal.policy import Policy, named
 from shoal.recipe import Recipe
-from shoal.releasing.sensitive_table import grouped, second_of, separated
 from shoal.sensitive import Reference, about, beyond, count, reference_in, reference_of
+from shoal.sensitive_table import grouped, second_of, separated
 
 
 @dataclass(frozen=True)
@@ -105,19 +106,8 @@ def judge(
     roles = policy.roles
     quasi = [shown for name in roles.quasi_identifiers for shown in policy.released(name)]
     known = {*roles.roles, *quasi} - (set(roles.quasi_identifiers) - set(quasi))
-    unknown = [name for name in columns if name not in known]
-    if unknown and len(unknown) == len(columns):
-        raise PolicyError(no_such_columns("the policy's columns", "release"))
-    if unknown:
-        message = f"The release has columns that the policy does not name: {', '.join(map(repr, unknown))}."
-        message += _hint(policy, columns)
-        raise PolicyError(message)
+    check_released(columns, known, (*quasi, *policy.sensitive_needed), _hint(policy, columns))
     units = [name for name in policy.units if name in columns]
-    absent = [name for name in (*quasi, *policy.sensitive_needed) if name not in columns]
-    if absent:
-        message = f"The release lacks columns of the policy: {', '.join(map(repr, absent))}."
-        message += _hint(policy, columns)
-        raise PolicyError(message)
     left = [name for name in roles.identifiers if name in columns]
     reasons = [f"identifier {name!r} is in the release" for name in left]
     counts, domains = count(engine, table, quasi, policy.sensitive_needed, units)
@@ -146,8 +136,8 @@ def _check_reference(policy: Policy, released: Reference, reference: Reference) 
         strange = beyond(reference[name], own) if name in reference else 0
         if strange:
             message = (
-                f"The release has {strange} values of {name!r} that the recipe or reference does not have, "
-                "or has less often. Give those of this release."
+                f"The release has {so_many(strange, 'value')} of {name!r} that the recipe or reference does "
+                "not have, or has less often. Give those of this release."
             )
             raise DataError(message)
 
@@ -183,7 +173,8 @@ def _judge(
         shown = None if passed and place in lacking else passed
         checks.append(ModelCheck(name, options, shown, int(mask.sum()), records))
         if mask.any():
-            reasons.append(f"{name}: {records} records in {int(mask.sum())} classes violate it")
+            told = f"{so_many(records, 'record')} in {so_many(int(mask.sum()), 'class')}"
+            reasons.append(f"{name}: {told} {'violates' if records == 1 else 'violate'} it")
         elif not passed:
             reasons.append(f"{name}: the release as a whole violates it")
         elif place in lacking:

@@ -32,7 +32,9 @@ class Anatomy(Algorithm):
     """Release quasi-identifiers with a group, and how often each sensitive value occurs in each group."""
 
     guarantee: ClassVar[Guarantee] = Guarantee.ACCEPTABLE
+    """Every group satisfies every model; nothing is proven of the loss."""
     explains: ClassVar[bool] = True
+    apart: ClassVar[bool] = True
 
     def refuses(self, problem: Problem) -> str | None:
         """Refuse what is said of quasi-identifiers, of a population, or of more than one sensitive column."""
@@ -52,12 +54,21 @@ class Anatomy(Algorithm):
             return "its metric is about classes, and quasi-identifiers stay as they are"
         if any(model.unit_column is not None for model in problem.models):
             return "quasi-identifiers stay as they are, so no persons are counted in a class"
-        reason = unfit(problem.models, names)
+        reason = self.unfit(problem.models, names)
         if reason is None and len(names) != 1:
             reason = (
                 f"one sensitive column is released apart from the others, and models look at {len(names)}"
             )
         return reason
+
+    def unfit(self, models: Sequence[Model], sensitive: Sequence[str]) -> str | None:
+        """Say why a model wants more than groups of sensitive values can give, where one does."""
+        if not all(model.values_alone and model.sensitive(sensitive) for model in models):
+            return (
+                "quasi-identifiers stay as they are, so nobody is hidden among k: models can be about "
+                "sensitive values alone. Use distinct-l-diversity instead, or another algorithm"
+            )
+        return None
 
     def search(self, problem: Problem, evaluate: Evaluator) -> Evaluation:
         """Take the smallest groups that all models allow; which record goes to which is left to chance."""
@@ -84,16 +95,6 @@ class Anatomy(Algorithm):
             "be, do not satisfy all models. Use weaker ones."
         )
         raise Infeasible(message)
-
-
-def unfit(models: Sequence[Model], sensitive: Sequence[str]) -> str | None:
-    """Say why a model wants more than groups of sensitive values can give, where one does."""
-    if not all(model.values_alone and model.sensitive(sensitive) for model in models):
-        return (
-            "quasi-identifiers stay as they are, so nobody is hidden among k: models can be about sensitive "
-            "values alone. Use distinct-l-diversity instead, or another algorithm"
-        )
-    return None
 
 
 def _held(codes: IntArray, groups: int, bits: int) -> Entries:

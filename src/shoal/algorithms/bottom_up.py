@@ -27,6 +27,7 @@ class BottomUp(LabelCuts):
     """Generalize until every model holds, by information lost per anonymity gained."""
 
     guarantee: ClassVar[Guarantee] = Guarantee.ACCEPTABLE
+    """Every class is acceptable, and was not before the last step; another cut may lose less."""
 
     def search(self, problem: Problem, evaluate: Evaluator) -> Evaluation:
         """Go up step by step."""

@@ -33,6 +33,7 @@ class Datafly(NodeSearch):
     """With `ties: random`, which random choices are made; the same seed makes the same."""
 
     guarantee: ClassVar[Guarantee] = Guarantee.ACCEPTABLE
+    """The node is acceptable; others may have less loss or lie below it."""
     far: ClassVar[bool] = True
 
     def own_limit(self, models: Sequence[Model]) -> int | None:

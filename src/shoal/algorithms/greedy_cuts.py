@@ -25,6 +25,7 @@ class GreedyCuts(OrderCuts):
     """Generalize, then specialize, from no cut and from random sets of cuts; keep the best."""
 
     guarantee: ClassVar[Guarantee] = Guarantee.ACCEPTABLE
+    """Every class is acceptable, and no cut more, or less, would lose less; other sets may."""
 
     def search(self, problem: Problem, evaluate: Evaluator) -> Evaluation:
         """Descend from every start; when the time is up, the best so far will do."""

@@ -27,6 +27,9 @@ class KOptimize(OrderCuts):
     """Enumerate sets of cuts, bounded and pruned, from the best that a greedy search finds."""
 
     guarantee: ClassVar[Guarantee] = Guarantee.LEAST_LOSS
+    """No set of cuts loses less, when it ends; when `--seconds` are up: acceptable, and `lower_bound` tells
+    what no set of cuts falls below.
+    """
 
     def search(self, problem: Problem, evaluate: Evaluator) -> Evaluation:
         """Close the tree, or go as far as there is time."""

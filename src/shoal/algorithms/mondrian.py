@@ -43,6 +43,7 @@ class Mondrian(Algorithm):
     """How columns without a scale are cut."""
 
     guarantee: ClassVar[Guarantee] = Guarantee.ACCEPTABLE
+    """Every class is acceptable, and none can be cut further; another partition may lose less."""
 
     def refuses(self, problem: Problem) -> str | None:
         """Refuse what is said of levels, of the whole table or of a population."""

@@ -15,15 +15,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.core.arrays import IntArray
-from shoal.core.combinations import Columns, Rare, Shown, blank_rare, rare
+from shoal.core.combinations import Columns, blank_rare, shown_at
 from shoal.core.contracts import Algorithm, Guarantee
-from shoal.core.counts import numbered
 from shoal.core.evaluate import Evaluator
 from shoal.core.evaluation import Evaluation
 from shoal.core.finer import recoding_of
 from shoal.core.lattice import Node
-from shoal.core.lowering import keys_at
 from shoal.core.problem import Problem
 from shoal.errors import PolicyError, UnknownName
 
@@ -51,6 +48,7 @@ class MuArgus(Algorithm):
     """Columns that go further up, to these levels at least."""
 
     guarantee: ClassVar[Guarantee] = Guarantee.NONE
+    """The policy's models need not hold; no tested combination of visible values has fewer than k records."""
 
     def refuses(self, problem: Problem) -> str | None:
         """Refuse what is more than a number of records, and bounds, which a blank looks like."""
@@ -63,7 +61,7 @@ class MuArgus(Algorithm):
     def search(self, problem: Problem, evaluate: Evaluator) -> Evaluation:
         """Generalize, blank, and measure what comes out; it is taken whatever the models say of it."""
         node = self.start(problem)
-        shown, of = _shown(problem, node)
+        shown, of = shown_at(problem, node)
         identifying = identifying_of(problem)
         order = sorted(range(len(identifying)), key=lambda column: (-identifying[column], column))
 
@@ -71,11 +69,28 @@ class MuArgus(Algorithm):
             evaluate.check_time()
             evaluate.book(len(shown.sizes), sets)
 
-        blanks = blank_rare(shown, tested(identifying), problem.least_size, order, check=check)
+        blanks = blank_rare(shown, self.tested(identifying), problem.least_size, order, check=check)
         levels = np.repeat(np.array(node, np.int64)[:, None], len(problem.counts), axis=1)
         nothing = np.zeros(len(problem.counts), np.bool_)
         recoding = recoding_of(problem, levels, nothing, blanks[:, of])
         return evaluate.finish(evaluate.recoded(recoding, node, judged=False), self.guarantee)
+
+    def tested(self, identifying: Sequence[int]) -> list[Columns]:
+        """Return the sets of columns that are tested: each alone, then pairs, then triples.
+
+        Where all columns are alike there is nothing to choose by, and every pair and triple is tested.
+
+        >>> [len(MuArgus().tested(columns)) for columns in ([1, 3, 2, 2], [1, 1, 1, 1], [1, 1, 2])]
+        [11, 14, 5]
+        """
+        places = range(len(identifying))
+        alike = len(set(identifying)) == 1
+        return [
+            columns
+            for size in (1, 2, 3)
+            for columns in combinations(places, size)
+            if size == 1 or alike or tuple(sorted(identifying[column] for column in columns)) in _TESTED
+        ]
 
     def start(self, problem: Problem) -> Node:
         """Return the lowest levels at which each value of a column has k records, or the highest allowed."""
@@ -93,34 +108,10 @@ class MuArgus(Algorithm):
             found.append(next(enough, high) - lattice.low[axis])
         return lattice.node(found)
 
-    def outliers(self, problem: Problem, node: Node) -> tuple[list[Rare], IntArray]:
-        """Find what is rare in each set of tested columns at a node, and the records of each row."""
-        shown, _ = _shown(problem, node)
-        sets = tested(identifying_of(problem))
-        return [rare(shown, columns, problem.least_size) for columns in sets], shown.sizes
-
 
 def identifying_of(problem: Problem) -> tuple[int, ...]:
     """Return how identifying each column is; where nothing is said, all alike."""
     return problem.identifying or (IDENTIFYING,) * len(problem.hierarchies)
-
-
-def tested(identifying: Sequence[int]) -> list[Columns]:
-    """Return the sets of columns that are tested: each alone, then pairs, then triples.
-
-    Where all columns are alike there is nothing to choose by, and every pair and triple is tested.
-
-    >>> [len(tested(columns)) for columns in ([1, 3, 2, 2], [1, 1, 1, 1], [1, 1, 2])]
-    [11, 14, 5]
-    """
-    places = range(len(identifying))
-    alike = len(set(identifying)) == 1
-    return [
-        columns
-        for size in (1, 2, 3)
-        for columns in combinations(places, size)
-        if size == 1 or alike or tuple(sorted(identifying[column] for column in columns)) in _TESTED
-    ]
 
 
 def _axis(problem: Problem, name: str) -> int:
@@ -144,20 +135,3 @@ def _frequent(problem: Problem, axis: int, level: int) -> bool:
         if ((sizes > 0) & (sizes < problem.least_size)).any():
             return False
     return True
-
-
-def _shown(problem: Problem, node: Node) -> tuple[Shown, IntArray]:
-    """Return what a node shows of the records, and the row of each combination."""
-    levels = np.repeat(np.array(node, np.int64)[:, None], len(problem.counts), axis=1)
-    of = numbered(keys_at(problem, levels))
-    _, first = np.unique(of, return_index=True)
-    codes = [
-        hierarchy.groups(level)[problem.counts.codes(column)[first]]
-        for column, (hierarchy, level) in enumerate(zip(problem.hierarchies, node, strict=True))
-    ]
-    visible = [
-        own != hierarchy.null if level == 0 and hierarchy.null is not None else np.ones(len(own), np.bool_)
-        for own, hierarchy, level in zip(codes, problem.hierarchies, node, strict=True)
-    ]
-    sizes = np.bincount(of, problem.counts.sizes).astype(np.int64)
-    return Shown(np.stack(codes), np.stack(visible), sizes), of

@@ -30,6 +30,7 @@ class Tds(LabelCuts):
     """Specialize as long as every model allows, by information gained per anonymity lost."""
 
     guarantee: ClassVar[Guarantee] = Guarantee.ACCEPTABLE
+    """Every class is acceptable, and no further step is valid; another cut may lose less."""
 
     def search(self, problem: Problem, evaluate: Evaluator) -> Evaluation:
         """Go down step by step; when the time is up, the cut reached will do."""

@@ -80,8 +80,12 @@ def ranks(positions: FloatArray, records: IntArray) -> FloatArray:
 
 
 def spearman(a: IntArray, b: IntArray, sizes: IntArray, x: FloatArray, y: FloatArray) -> float | None:
-    """Return Spearman's correlation of two columns whose codes have positions; None where one is constant."""
-    a, b, records = crossed(a, b, sizes)
+    """Return Spearman's correlation of two columns whose codes have positions; None where one is constant.
+
+    Records of which one position is not known (nan) are left out.
+    """
+    known = np.isfinite(x[a]) & np.isfinite(y[b])
+    a, b, records = crossed(a[known], b[known], sizes[known])
     first = ranks(x, np.bincount(a, records, len(x)).astype(np.int64))[a]
     second = ranks(y, np.bincount(b, records, len(y)).astype(np.int64))[b]
     if not len(records):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from shoal.analysing.columns import ColumnUtility
-from shoal.analysing.labels import Text, positions
+from shoal.analysing.columns import ColumnUtility, LabelRecords
+from shoal.analysing.labels import NOTHING, Text, positions
 
 OTHER = "(other)"
 _NOWHERE = "(not released)"
@@ -22,14 +22,28 @@ def shown(label: Text) -> str:
     return words if len(words) <= _LONGEST else f"{words[:_LONGEST]}\u2026"
 
 
+def number(value: float | None) -> str:
+    """Write a number with the digits that matter, without an exponent where it is not huge.
+
+    >>> number(12123.4), number(44.2345), number(0.00001), number(None)
+    ('12,123', '44.23', '1e-05', '?')
+    """
+    if value is None:
+        return "?"
+    return f"{value:,.0f}" if 1000 <= abs(value) < 1e9 else f"{value:,.4g}"
+
+
 def bars_of(column: ColumnUtility) -> list[Bar]:
     """Return the labels of a column to draw: at most twelve and the rest; none where that tells too little.
 
-    Labels that have an order are put together, with their neighbours.
+    Labels that have an order are put together, with their neighbours. What is missing, and each code for
+    unknown, has a bar of its own.
     """
-    found: list[Bar] = [(shown(one.label), one.before, one.after) for one in column.records]
+    known = [one for one in column.records if not one.unknown]
+    found = [_bar(one) for one in known]
+    apart = [_bar(one) for one in column.records if one.unknown]
     before, after = column.rest_before, column.rest_after
-    if len(found) > _BARS and not after and positions([one.label for one in column.records]) is not None:
+    if len(found) > _BARS and not after and positions([one.label for one in known]) is not None:
         step = -(-len(found) // _BARS)
         found = [_merged(found[start : start + step]) for start in range(0, len(found), step)]
     elif len(found) > _BARS:
@@ -38,11 +52,19 @@ def bars_of(column: ColumnUtility) -> list[Bar]:
         found = [bar for place, bar in enumerate(found) if place in kept]
         before = _sum([before, *(bar[1] for bar in others)])
         after += sum(bar[2] for bar in others)
-        if sum(bar[2] for bar in found) < _DRAWN * (sum(bar[2] for bar in found) + after):
+        drawn = sum(bar[2] for bar in (*found, *apart))
+        if drawn < _DRAWN * (drawn + after):
             return []
+    found += apart
     if before or after:
         found.append((OTHER if after else _NOWHERE, before, after))
     return found
+
+
+def _bar(one: LabelRecords) -> Bar:
+    """Draw one label; a code for unknown is told to be one."""
+    told = shown(one.label)
+    return f"{told} (unknown)" if one.unknown and one.label not in NOTHING else told, one.before, one.after
 
 
 def _merged(part: Sequence[Bar]) -> Bar:

@@ -7,14 +7,15 @@ decision trees; with two values to predict no other order has a better split.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 
-from shoal.analysing.labels import positions
+from shoal.analysing.labels import Text, positions
+from shoal.analysing.sides import Sides
 from shoal.analysing.tally import Tally
 from shoal.core.arrays import FloatArray, IntArray
 from shoal.errors import DataError, UsageError
@@ -58,15 +59,17 @@ def available() -> bool:
     return find_spec("sklearn") is not None
 
 
-def predicted(before: Tally, after: Tally, target: str, features: Sequence[str]) -> Prediction:
+def predicted(sides: Sides, target: str, features: Sequence[str]) -> Prediction:
     """Predict a column from others on both tables, in the same way."""
     if not available():
         raise UsageError(NEEDED)
-    both = [accuracy(tally, target, features) for tally in (before, after)]
+    both = [accuracy(tally, target, features, sides.unknown) for tally in sides.both]
     return Prediction(target, tuple(features), *both)
 
 
-def accuracy(tally: Tally, target: str, features: Sequence[str]) -> Accuracy:
+def accuracy(
+    tally: Tally, target: str, features: Sequence[str], unknown: Mapping[str, Collection[Text]]
+) -> Accuracy:
     """Predict a column of a table by cross-validation: the same table has the same figures."""
     from sklearn.tree import DecisionTreeClassifier
 
@@ -82,7 +85,7 @@ def accuracy(tally: Tally, target: str, features: Sequence[str]) -> Accuracy:
             f"at most {MOST_CLASSES}."
         )
         raise DataError(message)
-    orders = [positions(tally.labels[name]) for name in features]
+    orders = [positions(tally.labels[name], unknown[name]) for name in features]
     folds = stratified(answers)
     right = 0
     for fold in range(FOLDS):
@@ -132,7 +135,7 @@ def _placed(
 ) -> FloatArray:
     """Turn labels into numbers that a tree can split, by nothing but the records that it learns from."""
     if order is not None:
-        return order[codes]
+        return np.where(np.isnan(order), len(order), order)[codes]  # what is unknown comes last
     labels = int(codes.max(initial=0)) + 1
     held = np.bincount(codes[learned] * classes + answers[learned], minlength=labels * classes)
     held = held.reshape(labels, classes)

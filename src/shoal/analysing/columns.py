@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from shoal.analysing.association import entropy, total_variation
-from shoal.analysing.labels import Text, in_order, middles, moments, records_in
+from shoal.analysing.labels import Text, in_order, middles, moments, records_in, with_point
 from shoal.analysing.sides import Sides
 from shoal.core.arrays import FloatArray
 from shoal.core.builder import number_of
@@ -25,6 +25,7 @@ class LabelRecords:
     label: Text  # None: missing
     before: int | None  # None where it cannot be told which values fall into the label
     after: int
+    unknown: bool = False  # missing, or a code that the column's hierarchy names under `unknown`
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ class ColumnUtility:
     entropy_after: float
     kept_information: float | None  # the entropy of the labels of the input's values, beside that of these
     suppressed_shift: float | None  # how far suppression moved the labels, by total variation
-    mean_before: float | None  # of numbers
+    mean_before: float | None  # of numbers, without what is missing or unknown
     mean_after: float | None  # of the middles of bands
     deviation_before: float | None
     deviation_after: float | None
@@ -51,10 +52,10 @@ class ColumnUtility:
 def column_utility(sides: Sides, policy: Policy, name: str) -> ColumnUtility:
     """Tell what became of a column."""
     before, after = sides.totals[name]
-    labels, place = sides.after.labels[name], sides.places[name]
+    labels, place, unknown = sides.after.labels[name], sides.places[name], sides.unknown[name]
     there = np.flatnonzero(after)
     most = there[np.argsort(-after[there], kind="stable")][:MOST_LABELS]
-    shown = sorted(most.tolist(), key=in_order(labels))
+    shown = sorted(most.tolist(), key=in_order(labels, unknown))
     mapped = None if place is None else records_in(place, before, len(labels))
     whole = entropy(before)
     kept = shift = rest = None
@@ -63,8 +64,9 @@ def column_utility(sides: Sides, policy: Policy, name: str) -> ColumnUtility:
         kept = round(min(1.0, entropy(told) / whole), 12) if whole else 1.0
         shift = total_variation(told, np.append(after, 0))
         rest = int(before.sum() - mapped[shown].sum())
-    numbers = _numbers(policy, name, sides.before.labels[name])
-    means = moments(numbers, before), moments(None if numbers is None else middles(labels), after)
+    numbers = _numbers(policy, name, sides.before.labels[name], unknown)
+    bands = None if numbers is None else middles(labels, unknown)
+    means = moments(numbers, before), moments(bands, after)
     return ColumnUtility(
         column=name,
         role=policy.columns[name].role.value,
@@ -79,7 +81,12 @@ def column_utility(sides: Sides, policy: Policy, name: str) -> ColumnUtility:
         deviation_before=means[0][1],
         deviation_after=means[1][1],
         records=tuple(
-            LabelRecords(labels[code], None if mapped is None else int(mapped[code]), int(after[code]))
+            LabelRecords(
+                label=labels[code],
+                before=None if mapped is None else int(mapped[code]),
+                after=int(after[code]),
+                unknown=labels[code] in unknown,
+            )
             for code in shown
         ),
         rest_before=rest,
@@ -87,12 +94,15 @@ def column_utility(sides: Sides, policy: Policy, name: str) -> ColumnUtility:
     )
 
 
-def _numbers(policy: Policy, name: str, texts: Sequence[Text]) -> FloatArray | None:
+def _numbers(
+    policy: Policy, name: str, texts: Sequence[Text], unknown: Collection[Text]
+) -> FloatArray | None:
     """Return the numbers that values are; None where they are no numbers, or codes such as 00127."""
     written = policy.columns[name].hierarchy
     if isinstance(written, dict) and _CODES & set(written):
         return None
-    told = [text for text in texts if text is not None]
+    pointed = zip(texts, with_point(texts, unknown), strict=True)
+    told = [text for own, text in pointed if text is not None and own not in unknown]
     if any(number_of(text) is None or (text[:1] == "0" and text[1:2].isdigit()) for text in told):
         return None
-    return middles(texts)
+    return middles(texts, unknown)

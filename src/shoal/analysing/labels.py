@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 import numpy as np
 
 from shoal.core.arrays import FloatArray, IntArray
-from shoal.core.builder import number_of
+from shoal.core.builder import COMMA, decimal_of, number_of
 from shoal.core.hierarchy import MISSING, Hierarchy
 
 Text = str | None
@@ -19,7 +19,7 @@ _NUMBER = r"([-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)"
 _BAND = re.compile(rf"[\[(]?\s*{_NUMBER}\s*(?:-|\u2013|to|,|;|\.\.)\s*{_NUMBER}\s*[\])]?")
 _BELOW = re.compile(rf"(?:<=?|up to)\s*{_NUMBER}")
 _DATE = re.compile(r"\d{4}(?:-[\dQW].*)?")
-_NOTHING = (None, MISSING)
+NOTHING: frozenset[Text] = frozenset((None, MISSING))  # what stands for a missing value
 _ABOVE = re.compile(rf"(?:(?:>=?|from)\s*{_NUMBER})|{_NUMBER}\s*\+")
 
 
@@ -55,17 +55,30 @@ def label_of_ends(low: Text, high: Text) -> Text:
     return low if low == high else f"{low} to {high}"
 
 
-def middles(labels: Sequence[Text]) -> FloatArray | None:
-    """Return the middle of each label's numbers; None where some are no numbers.
+def with_point(labels: Sequence[Text], unknown: Collection[Text] = NOTHING) -> Sequence[Text]:
+    """Write numbers with a decimal point where all that are known have a comma for it.
 
-    An open band counts as its one end, and what is missing is no number (nan).
-
-    >>> middles(["20-29", "90+", "missing"]), middles(["20-29", "*"])
-    (array([24.5, 90. ,  nan]), None)
+    >>> with_point(["36,6", "37", None]), with_point(["36,6", "36,4-36,5"])
+    (['36.6', '37', None], ['36,6', '36,4-36,5'])
     """
-    ends = [ends_of(label) for label in labels]
-    told = [end for label, end in zip(labels, ends, strict=True) if label not in _NOTHING]
-    if not told or None in told:
+    if decimal_of([label for label in labels if label is not None and label not in unknown]) != COMMA:
+        return labels
+    numbers = [None if label is None else number_of(label, COMMA) for label in labels]
+    return [label if number is None else f"{number:f}" for label, number in zip(labels, numbers, strict=True)]
+
+
+def middles(labels: Sequence[Text], unknown: Collection[Text] = NOTHING) -> FloatArray | None:
+    """Return the middle of each label's numbers; None where some that are known are no numbers.
+
+    An open band counts as its one end; what is missing, or a code for unknown, is no number (nan).
+
+    >>> middles(["20-29", "90+", "missing"]), middles(["20-29", "*"]), middles(["20-29", "99"], {"99"})
+    (array([24.5, 90. ,  nan]), None, array([24.5,  nan]))
+    """
+    pointed = with_point(labels, unknown)
+    known = [label not in unknown for label in labels]
+    ends = [ends_of(label) if told else None for label, told in zip(pointed, known, strict=True)]
+    if not any(known) or any(told and end is None for end, told in zip(ends, known, strict=True)):
         return None
     return np.array([math.nan if end is None else _middle(*end) for end in ends])
 
@@ -76,17 +89,21 @@ def _middle(low: float, high: float) -> float:
     return (low + high) / 2
 
 
-def positions(labels: Sequence[Text]) -> FloatArray | None:
+def positions(labels: Sequence[Text], unknown: Collection[Text] = NOTHING) -> FloatArray | None:
     """Return the place of each label among numbers, bands or dates; None where some are none of these.
 
+    What is missing, or a code for unknown, has no place (nan).
+
     >>> positions(["9", "10-19", None]), positions(["2024-03", "2023-11"]), positions(["red", "3"])
-    (array([0., 1., 2.]), array([1., 0.]), None)
+    (array([ 0.,  1., nan]), array([1., 0.]), None)
     """
-    told = [label for label in labels if label not in _NOTHING]
-    if middles(labels) is None and not (told and all(_DATE.fullmatch(label or "") for label in told)):
+    told = [label for label in labels if label not in unknown]
+    dates = bool(told) and all(_DATE.fullmatch(label or "") for label in told)
+    if middles(labels, unknown) is None and not dates:
         return None
     place = np.empty(len(labels))
-    place[sorted(range(len(labels)), key=in_order(labels))] = np.arange(len(labels))
+    place[sorted(range(len(labels)), key=in_order(labels, unknown))] = np.arange(len(labels))
+    place[[label in unknown for label in labels]] = math.nan
     return place
 
 
@@ -102,28 +119,35 @@ def moments(middle: FloatArray | None, records: IntArray) -> tuple[float | None,
     return mean, math.sqrt(float(np.average((numbers - mean) ** 2, weights=weights)))
 
 
-def in_order(labels: Sequence[Text]) -> Callable[[int], tuple[object, ...]]:
-    """Return the key by which codes are sorted: numbers and bands first, then texts, then what is missing."""
+def in_order(
+    labels: Sequence[Text], unknown: Collection[Text] = NOTHING
+) -> Callable[[int], tuple[object, ...]]:
+    """Return the key by which codes are sorted: numbers and bands, then texts, what is unknown or missing."""
+    pointed = with_point(labels, unknown)
 
     def key(code: int) -> tuple[object, ...]:
-        label = labels[code]
-        ends = ends_of(label)
-        if ends is not None:
-            return (0, *ends)
-        return (2, "") if label in _NOTHING else (1, label)
+        if labels[code] in unknown:
+            return (3, "") if labels[code] in NOTHING else (2, labels[code])
+        ends = ends_of(pointed[code])
+        return (1, pointed[code]) if ends is None else (0, *ends)
 
     return key
 
 
 def placed(
-    texts: Sequence[Text], before: IntArray, labels: Sequence[Text], after: IntArray, rule: Hierarchy | None
+    texts: Sequence[Text],
+    before: IntArray,
+    labels: Sequence[Text],
+    after: IntArray,
+    rule: Hierarchy | None,
+    unknown: Collection[Text] = NOTHING,
 ) -> IntArray | None:
     """Return the label that each value falls into, -1 where it is not released; None where none can tell.
 
     A value falls into the label that it is, or that stands above it in the hierarchy, or whose numbers hold
     it. Where two labels would fit, or one has more records than its values had, it cannot be told.
     """
-    for found in (_by_rule(texts, labels, rule), _by_numbers(texts, labels)):
+    for found in (_by_rule(texts, labels, rule), _by_numbers(texts, labels, {None, *unknown})):
         if found is not None and (records_in(found, before, len(labels)) >= after).all():
             return found
     return None
@@ -156,25 +180,26 @@ def _by_rule(texts: Sequence[Text], labels: Sequence[Text], rule: Hierarchy | No
     return place
 
 
-def _by_numbers(texts: Sequence[Text], labels: Sequence[Text]) -> IntArray | None:
-    """Sort numbers into bands that do not overlap; what is missing goes to what is missing."""
-    ends = [ends_of(label) for label in labels]
-    values = [None if text is None else number_of(text) for text in texts]
-    if any((end is None) != (label is None) for end, label in zip(ends, labels, strict=True)):
+def _by_numbers(texts: Sequence[Text], labels: Sequence[Text], unknown: set[Text]) -> IntArray | None:
+    """Sort numbers into bands that do not overlap; what is unknown or missing goes to itself."""
+    ends = [None if label in unknown else ends_of(label) for label in labels]
+    values = [None if text is None or text in unknown else number_of(text) for text in texts]
+    if any((end is None) != (label in unknown) for end, label in zip(ends, labels, strict=True)):
         return None
-    if any((value is None) != (text is None) for value, text in zip(values, texts, strict=True)):
+    if any((value is None) != (text in unknown) for value, text in zip(values, texts, strict=True)):
         return None
     order = sorted((end, code) for code, end in enumerate(ends) if end is not None)
     lows = np.array([end[0] for end, _ in order])
     highs = np.array([end[1] for end, _ in order])
     if not order or (highs[:-1] > lows[1:]).any():
         return None
-    missing = next((code for code, label in enumerate(labels) if label is None), -1)
+    apart = {label: code for code, label in enumerate(labels) if label in unknown}
+    own = np.array([apart.get(text, -1) for text in texts], np.int64)
     numbers = np.array([np.nan if value is None else float(value) for value in values])
     at = np.searchsorted(lows, numbers, side="right") - 1
     inside = (at >= 0) & (numbers <= highs[at])
     codes = np.array([code for _, code in order])
-    return np.where(np.isnan(numbers), missing, np.where(inside, codes[at], -1))
+    return np.where(np.isnan(numbers), own, np.where(inside, codes[at], -1))
 
 
 def blank_of(texts: Sequence[Text], labels: Sequence[Text], rule: Hierarchy | None) -> int | None:

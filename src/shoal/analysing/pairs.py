@@ -61,7 +61,9 @@ def associations_of(
     most = MOST_ASSOCIATED if all(tally.counts.held for tally in sides.both) else _MOST_ASKED
     names = [one.column for one in columns if 1 < one.values <= MOST_VALUES][:most]
     pairs = [(one, other) for place, one in enumerate(names) for other in names[place + 1 :]]
-    orders = [{name: positions(tally.labels[name]) for name in names} for tally in sides.both]
+    orders = [
+        {name: positions(tally.labels[name], sides.unknown[name]) for name in names} for tally in sides.both
+    ]
     found = []
     for done, pair in enumerate(pairs):
         progress("compare", done, len(pairs))
@@ -111,7 +113,7 @@ def _most(sides: Sides, name: str) -> list[int]:
     _, after = sides.totals[name]
     there = np.flatnonzero(after)
     most = there[np.argsort(-after[there], kind="stable")][:MOST_CELLS]
-    return sorted(most.tolist(), key=in_order(sides.after.labels[name]))
+    return sorted(most.tolist(), key=in_order(sides.after.labels[name], sides.unknown[name]))
 
 
 def _cells(kept: Sequence[Sequence[int]], a: IntArray, b: IntArray, sizes: IntArray) -> Cells:

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from shoal.analysing.bars import OTHER, Bar, bars_of, shown
+from shoal.analysing.compared import Utility
 from shoal.analysing.pairs import Contingency
 from shoal.core.arrays import FloatArray
 from shoal.plots import save
-from shoal.utility import Utility
 
 _COLOURS = {"before": "#D55E00", "after": "#0072B2"}  # Okabe and Ito's
 _NUMBERED = 16  # labels across a heat map whose cells still hold their numbers

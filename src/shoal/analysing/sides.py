@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from shoal.analysing.labels import blank_of, placed
+from shoal.analysing.labels import NOTHING, Text, blank_of, placed
 from shoal.analysing.tally import Tally, tallied
 from shoal.core.arrays import IntArray
+from shoal.core.builders import parse
 from shoal.core.contracts import Engine
 from shoal.core.counts import Domain
 from shoal.core.hierarchy import Hierarchy
@@ -25,6 +26,7 @@ class Sides:
     after: Tally
     places: Mapping[str, IntArray | None]  # the label of each value, -1: not released; None: cannot be told
     totals: Mapping[str, tuple[IntArray, IntArray]]  # the records of each value, and of each label
+    unknown: Mapping[str, frozenset[Text]]  # what stands for a missing value, and the policy's codes for it
 
     @property
     def both(self) -> tuple[Tally, Tally]:
@@ -43,14 +45,27 @@ def sides_of(engine: Engine, table: Any, release: Any, policy: Policy, names: Se
     rules = {name: _rule(policy, name, before) for name in names}
     blanks = {name: blank_of(before.labels[name], after.labels[name], rules[name]) for name in names}
     after = after.without_blanks({name: code for name, code in blanks.items() if code is not None})
+    unknown = {name: _unknown(policy, name, before, after) for name in names}
     totals = {name: (before.totals(name), after.totals(name)) for name in names}
     places: dict[str, IntArray | None] = {}
     for name in names:
         labels = list(after.labels[name])
         if name in after.blanks:
             labels[after.blanks[name]] = _NO_LABEL
-        places[name] = placed(before.labels[name], totals[name][0], labels, totals[name][1], rules[name])
-    return Sides(before, after, places, totals)
+        places[name] = placed(
+            before.labels[name], totals[name][0], labels, totals[name][1], rules[name], unknown[name]
+        )
+    return Sides(before, after, places, totals, unknown)
+
+
+def _unknown(policy: Policy, name: str, *tallies: Tally) -> frozenset[Text]:
+    """Return what stands for a missing value, and the values that are codes named under `unknown`."""
+    written = policy.columns[name].hierarchy
+    if written is None:
+        return NOTHING
+    is_unknown = parse(name, written).is_unknown
+    texts = {text for tally in tallies for text in tally.labels[name] if text is not None}
+    return NOTHING | {text for text in texts if is_unknown(text)}
 
 
 def _rule(policy: Policy, name: str, tally: Tally) -> Hierarchy | None:

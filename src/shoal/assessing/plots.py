@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from shoal.assessing.special import Special
 from shoal.assessing.table import TableRisk
 from shoal.plots import Plot, Strip
-from shoal.risk import Risk
+
+if TYPE_CHECKING:
+    from shoal.risk import Risk
 
 _SETS = 12  # of columns, those of most records
 

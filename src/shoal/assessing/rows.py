@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum, auto
+from typing import TYPE_CHECKING
 
 from shoal.assessing.table import Intruder, TableRisk
-from shoal.risk import Risk
+
+if TYPE_CHECKING:
+    from shoal.risk import Risk
 
 _BY = {
     "prosecutor": "at most, as prosecutor",

@@ -11,10 +11,9 @@ import numpy as np
 from shoal.core.arrays import FloatArray
 from shoal.core.counts import Counts
 from shoal.core.progress import Progress, quiet
-from shoal.core.suda import Suda, suda
+from shoal.core.suda import MOST_SPREAD, Suda, suda
 from shoal.core.warm import to_find_uniques
 
-_MOST = 27  # columns
 SPECIAL_SIZE = 3  # columns of the largest sets that are looked at, where nobody says it
 FRACTION = 0.01  # of the population that is in the table, for DIS-SUDA, where nobody says it
 
@@ -31,7 +30,7 @@ class Special:
     contribution: dict[str, float]  # of each column to the scores
     highest_score: float
     mean_score: float  # over all records
-    highest_dis: float  # 0 beyond 27 columns, for which it is not defined
+    highest_dis: float  # 0 where there are more columns than it is defined for
     mean_dis: float
     found: Suda = field(repr=False, compare=False)  # the scores of every combination
     dis: FloatArray = field(repr=False, compare=False)  # (combinations,): their DIS-SUDA scores
@@ -69,8 +68,8 @@ def special_uniques(
         compile_one()
     tell("special uniques", 0, None)
     found = suda(counts, size if size is None else min(size, len(columns)), progress=progress)
-    # The published power of DIS-SUDA ends at 27 columns.
-    dis = found.dis_scores(fraction or FRACTION) if found.columns <= _MOST else np.zeros(len(found.scores))
+    defined = found.columns <= MOST_SPREAD
+    dis = found.dis_scores(fraction or FRACTION) if defined else np.zeros(len(found.scores))
     sets = sorted(found.by_set.items(), key=lambda pair: (-pair[1], len(pair[0]), pair[0]))
     total = found.records or 1
     return Special(

@@ -21,7 +21,7 @@ from shoal.core.contracts import Engine
 from shoal.core.counts import Domain, numbered, packed
 from shoal.core.linking import Compatible, joined
 from shoal.core.schema import Role
-from shoal.errors import DataError, PolicyError, UnknownName
+from shoal.errors import DataError, PolicyError
 from shoal.policy import Policy
 
 Pair = tuple[Any, Any]
@@ -58,7 +58,7 @@ def estimated(
     policies = [one.policy for one in told if one.policy is not None]
     quasi = list(dict.fromkeys(name for policy in policies for name in policy.roles.quasi_identifiers))
     found = [
-        [_shown(name, one, columns) for name in quasi] for one, columns in zip(told, available, strict=True)
+        [shown(name, one, columns) for name in quasi] for one, columns in zip(told, available, strict=True)
     ]
     common = [place for place in range(len(quasi)) if found[0][place] and found[1][place]]
     if not common:
@@ -81,13 +81,6 @@ def estimated(
     if not (new.extra or old.extra) and set(_released(new)) == set(_released(old)):
         return *_same(new, old, ids, k), True
     return *_pairs([quasi[place] for place in common], new, old, ids, k), False
-
-
-def _shown(name: str, told: Knowledge, available: Sequence[str]) -> Shown | None:
-    try:
-        return shown(name, told, available)
-    except UnknownName:
-        return None
 
 
 def _links(policies: Sequence[Policy], available: Sequence[Sequence[str]], taken: set[str]) -> list[str]:

@@ -11,6 +11,8 @@ import numpy as np
 from shoal.attacking.meaning import EVERYTHING, Meaning
 from shoal.attacking.released import Shown
 from shoal.attacking.spans import Span
+from shoal.attacking.unread import told_apart
+from shoal.attacking.writing import begins_with_month, otherwise
 from shoal.core.arrays import FloatArray, IntArray
 from shoal.core.builder import Builder
 from shoal.core.hierarchy import TOP
@@ -57,11 +59,14 @@ def by_rule(rule: Builder, texts: Sequence[str | None]) -> list[set[str]]:
 
 
 def covered(
-    one: Shown, labels: Sequence[Meaning], texts: Sequence[str | None], notes: list[str]
-) -> Compatible:
-    """Pair a column's labels with known values; add to the notes what was not understood."""
-    values = [one.reader.value(text) for text in texts]
+    one: Shown, looks: Sequence[tuple[str | None, ...]], texts: Sequence[str | None], notes: list[str]
+) -> tuple[Compatible, bool]:
+    """Pair a column's labels with known values, and tell whether some known value could be read.
+
+    What was not understood is added to the notes.
+    """
     rule = one.reader.rule
+    labels, values, written = _read(one, looks, texts, notes)
     labels, unread, as_is = settled(labels, values, rule=rule is not None)
     if unread:
         help_ = " Give the policy or the recipe." if rule is None else ""
@@ -71,10 +76,32 @@ def covered(
             f"{_labels(as_is)} of {one.name!r} equal no known value and were taken for values that nobody "
             "known has. Give the policy or the recipe where they may be groups."
         )
-    more = by_rule(rule, texts) if rule is not None and len(one.parts) == 1 else ()
+    more = by_rule(rule, written) if rule is not None and len(one.parts) == 1 else ()
     if isinstance(rule, Prefix):  # it gives each code its labels: 1* is not one that has a group of its own
         labels = [replace(label, stems=()) if _own(rule, label) else label for label in labels]
-    return covering(one.name, labels, values, more)
+    found = covering(one.name, labels, values, more)
+    return found, told_apart(one, labels, values, more, found, notes)
+
+
+def _read(
+    one: Shown, looks: Sequence[tuple[str | None, ...]], texts: Sequence[str | None], notes: list[str]
+) -> tuple[list[Meaning], list[Meaning], list[str | None]]:
+    """Read labels and known values, however each table writes them; and write the values as the rule does."""
+    reader, shown = one.reader, [look[0] for look in looks if len(one.parts) == 1]
+    rule = reader.rule
+    labels = one.meanings(looks)
+    first = begins_with_month([*shown, *texts], rule)
+    known = otherwise(texts, rule, months_first=bool(first))
+    if first is None and any("/" in text for text in known):
+        notes.append(f"Dates of {one.name!r} may begin with the day or the month; the day was taken.")
+    if shown:
+        there = otherwise(shown, rule, months_first=bool(first))
+        labels = [
+            reader.also(label, there.get(text or "")) for label, text in zip(labels, shown, strict=True)
+        ]
+    values = [reader.also(reader.value(text), known.get(text or "")) for text in texts]
+    written = [None if text is None else known.get(text, text) for text in texts]
+    return labels, values, written
 
 
 def _own(rule: Prefix, label: Meaning) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cached_property
 
@@ -22,6 +22,7 @@ from shoal.core.hierarchy import MISSING, TOP
 from shoal.core.listed import Listed, Order
 from shoal.core.numbers import Banded
 from shoal.core.prefixes import Prefix
+from shoal.spreadsheet import plain_cell
 
 Text = str | None
 _BRACKETS = re.compile(r"([\[(])(.+)([\])])")
@@ -74,10 +75,15 @@ class Reader:
             return self._covered(text, told)
         if text in self._groups:
             return self._members(text, self._groups[text])
+        if (plain := plain_cell(text)) != text:  # as it was before it was made safe for a spreadsheet
+            found = self.label(plain)
+            return found if found.everything else replace(found, texts=found.texts | {text})
         return self._shaped(text)
 
     def bounds(self, lower: Text, upper: Text) -> Meaning:
         """Read the two ends that a band is released as."""
+        if (lower, upper) not in (self.covers or {}):
+            lower, upper = (None if end is None else plain_cell(end) for end in (lower, upper))
         low, high = (None if end is None else number_of(end) for end in (lower, upper))
         if low is None and high is None:
             return EVERYTHING
@@ -86,6 +92,13 @@ class Reader:
             return EVERYTHING
         band = self._band(low, high) if self.levels else None
         return Meaning(spans=(band or span_of("number", low, high),))
+
+    def also(self, meaning: Meaning, written: str | None) -> Meaning:
+        """Add where a value lies that can be written otherwise, too."""
+        if written is None or meaning.everything:
+            return meaning
+        spans = tuple(dict.fromkeys((*meaning.spans, *self._places(written))))
+        return replace(meaning, spans=spans, understood=meaning.understood or bool(spans))
 
     def _unknown(self, text: str) -> bool:
         return self.rule is not None and self.rule.is_unknown(text)
@@ -123,17 +136,23 @@ class Reader:
                 yield Span("place" if isinstance(self.rule, Order) else "minute", place, place)
             return
         day = self.rule.position(text) if isinstance(self.rule, Dates) else None
-        if day is None and ISO_DATE.match(text) and (self.rule is None or isinstance(self.rule, Dates)):
+        if (
+            day is None
+            and ISO_DATE.match(text)
+            and (self.rule is None or isinstance(self.rule, Dates | Flat))
+        ):
             day = Dates().position(text)
         if day is not None:
             # A day without a time is all of it.
             yield Span("day", day, math.nextafter(day + 1, 0) if day.is_integer() else day)
         if isinstance(self.rule, Dates):
             return
-        number = number_of(text)
+        number = None if self.rule is None else self.rule.number(text)
+        if number is None:  # bands are written with a point, whatever their values have
+            number = number_of(text)
         if number is not None:
             yield span_of("number", number, number)
-        elif self.rule is None and ":" in text:
+        elif self.rule is None and ":" in text.strip()[:3]:  # not a date with a time
             minute = Times().position(text)
             if minute is not None:
                 yield Span("minute", minute, minute)

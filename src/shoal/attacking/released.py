@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from shoal.attacking.meaning import Meaning, Reader
+from shoal.column_names import check_asked
 from shoal.core.arrays import IntArray
 from shoal.core.builders import Flat
 from shoal.core.contracts import NodeSearch
@@ -16,7 +17,7 @@ from shoal.core.counts import Counts, Domain
 from shoal.core.groups import Cover, released_columns
 from shoal.core.matching import Saved
 from shoal.core.schema import Role
-from shoal.errors import UnknownName, UsageError, has_any, no_such_columns
+from shoal.errors import UsageError, meant
 from shoal.policy import Policy
 from shoal.recipe import Recipe
 
@@ -97,41 +98,33 @@ class Shown:
         return [read(*look) for look in looks]
 
 
-def shown(name: str, told: Knowledge, available: Sequence[str]) -> Shown:
-    """Find what stands for a column in a release."""
+def shown(name: str, told: Knowledge, available: Sequence[str]) -> Shown | None:
+    """Find what stands for a column in a release, if anything does: itself, or two columns of bounds."""
     for parts in (released_columns(name, bounds=False), released_columns(name, bounds=True)):
         if all(part in available for part in parts):
             return Shown(name, parts, told.reader(name))
-    raise UnknownName(name, "column of the release", available)
+    return None
 
 
 def joined_on(
     on: str | Sequence[str], told: Knowledge, released: Sequence[str], known: Sequence[str]
 ) -> list[tuple[Shown, str]]:
     """Pair each column of a release with the column of what is known, as age or age=years names them."""
-    pairs: list[tuple[str, str, str]] = []
+    pairs: list[tuple[str, str]] = []
     for text in [on] if isinstance(on, str) else on:
         name, equals, other = (text, "", "") if text in known else text.partition("=")
         name, other = name.strip(), other.strip() if equals else name.strip()
+        name, other = meant(name, released), meant(other, known)
         if not name or not other:
             message = "A column to join on has an empty name. Write age, or age=years, between commas."
             raise UsageError(message)
-        pairs.append((text, name, other))
-    names = [name for _, name, _ in pairs]
-    if pairs and not has_any(names, [*released, *[own.removesuffix("_lower") for own in released]]):
-        raise UsageError(no_such_columns(where="release"))
-    ones = [shown(name, told, released) for name in names]
-    if pairs and not has_any([other for _, _, other in pairs], known):
-        raise UsageError(no_such_columns(where="table of what is known"))
-    found: list[tuple[Shown, str]] = []
-    for (text, _, other), one in zip(pairs, ones, strict=True):
-        if other not in known:
-            raise UnknownName(other, "column of what is known", known)
-        if any(one.name == before.name or other == also for before, also in found):
-            message = f"The column {text!r} is named twice. Name it once."
-            raise UsageError(message)
-        found.append((one, other))
-    if not found:
+        pairs.append((name, other))
+    if not pairs:
         message = "No columns to join on. Name those that are known of persons, as age, sex, zip."
         raise UsageError(message)
-    return found
+    names, others = map(list, zip(*pairs, strict=True))
+    found = {name: shown(name, told, released) for name in names}
+    bounded = [name for name in found if found[name] and name not in released]
+    check_asked(names, [*released, *bounded], kind="column of the release", where="release")
+    check_asked(others, known, kind="column of what is known", where="table of what is known")
+    return [(one, other) for name, other in pairs if (one := found[name])]

@@ -22,6 +22,7 @@ from shoal.commands.options import (
     Reveal,
     Seconds,
     SparkMaster,
+    SpreadsheetSafe,
     WithMapping,
     WithReport,
 )
@@ -48,6 +49,7 @@ def anonymize(
     force: Force = False,
     mapping: WithMapping = False,
     report: WithReport = False,
+    spreadsheet_safe: SpreadsheetSafe = False,
     as_json: AsJson = False,
     reveal: Reveal = False,
 ) -> None:
@@ -57,19 +59,21 @@ def anonymize(
     with reporting(as_json, reveal):
         wanted = read_policy(policy, model, suppression_limit, metric, algorithm)
         wanted = read_generalize(wanted, generalize)
+        chosen = read_node(node)
+        place = read_engine(engine, spark_master, memory_limit)
         if interactive:
-            place = read_engine(engine, spark_master, memory_limit)
-            wanted = talk(data, wanted, read_node(node), place, memory_limit, as_json=as_json)
+            wanted = talk(data, wanted, chosen, place, memory_limit, as_json=as_json)
     with reporting(as_json, reveal), progress_bar() as progress:
         release = run(
             data,
             wanted,
             output=output,
             force=force,
-            node=read_node(node),
+            node=chosen,
             mapping=mapping,
             report=report,
-            engine=read_engine(engine, spark_master, memory_limit),
+            spreadsheet_safe=spreadsheet_safe,
+            engine=place,
             memory_limit=memory_limit,
             seconds=seconds,
             progress=progress,

@@ -8,11 +8,12 @@ from decimal import Decimal
 from heapq import nsmallest
 from typing import Any
 
-from shoal.display import console, escaped, say, show_pairs
+from shoal.display import say, show_pairs, show_table
+from shoal.errors import so_many
 
 _ROWS = 15  # of a table; the JSON has all
 _KS = (1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 500, 1000)
-_MOST_KS = 8
+_MOST_KS = 5
 
 Row = Sequence[object]
 
@@ -104,7 +105,7 @@ def _anonymity_of_sets(told: Mapping[str, Any]) -> None:
     _table(title, ("columns", "set", measure), rows, {1}, of=len(told["answer"]))
     pruned = told["counts"] < len(told["answer"])
     others = f"; the others contain one whose {measure} is 1" if pruned else ""
-    say(f"{told['counts']:,} sets were counted{others}.")
+    say(so_many(told["counts"], "set was counted", "sets were counted") + f"{others}.")
 
 
 def _suppression(told: Mapping[str, Any]) -> None:
@@ -177,7 +178,7 @@ def _overview(told: Mapping[str, Any]) -> None:
     """Show the table at a glance, and what to do next."""
     measure, found, records = told["measure"], told["answer"], told["records"]
     k = told[measure]
-    together = f"{found['combinations']:,} combinations of {_columns(len(told['columns']))}"
+    together = f"{so_many(found['combinations'], 'combination')} of {_columns(len(told['columns']))}"
     show_pairs(
         {
             "records": f"{records:,} in {together}",
@@ -230,17 +231,7 @@ def _table(
 ) -> None:
     """Show the first rows, and say how many more there are of all, where these are not all."""
     number = len(rows) if of is None else of
-    from rich import box
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for place, heading in enumerate(headings):
-        wraps = heading == "set"
-        table.add_column(heading, justify="left" if place in left else "right", no_wrap=not wraps)
-    for row in rows[:most]:
-        table.add_row(*[escaped(_cell(cell)) for cell in row])
-    say(title)
-    console().print(table)
+    show_table(title, headings, [list(map(_cell, row)) for row in rows[:most]], left=left, plain=True)
     if number > most:
         say(f"and {number - most:,} more; --json has all.")
 
@@ -254,11 +245,11 @@ def _names(columns: Sequence[str]) -> str:
 
 
 def _columns(number: int) -> str:
-    return f"{number} column{'s' if number != 1 else ''}"
+    return so_many(number, "column")
 
 
 def _of_sets(told: Mapping[str, Any]) -> str:
-    return f"{len(told['answer']):,} sets{_bounded(told)}"
+    return f"{so_many(len(told['answer']), 'set')}{_bounded(told)}"
 
 
 def _small(told: Mapping[str, Any], k: int) -> str:

@@ -17,6 +17,7 @@ from shoal.commands.options import (
     Output,
     Reveal,
     SparkMaster,
+    SpreadsheetSafe,
     WithMapping,
     WithReport,
 )
@@ -31,6 +32,7 @@ def apply(
     output: Output,
     mapping: WithMapping = False,
     report: WithReport = False,
+    spreadsheet_safe: SpreadsheetSafe = False,
     engine: EngineName = "auto",
     spark_master: SparkMaster = None,
     memory_limit: MemoryLimit = None,
@@ -49,6 +51,7 @@ def apply(
             force=force,
             mapping=mapping,
             report=report,
+            spreadsheet_safe=spreadsheet_safe,
             engine=read_engine(engine, spark_master, memory_limit),
             memory_limit=memory_limit,
             progress=progress,

@@ -32,7 +32,7 @@ def import_arx(
     from shoal.arx import import_arx as run
     from shoal.importing.folder import write_import
 
-    with reporting(as_json, reveal=False):
+    with reporting(as_json):
         found = run(project)
         written = write_import(found, output, project=project if data else None, force=force)
     if as_json:

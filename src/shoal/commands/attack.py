@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,7 +11,8 @@ import typer
 from shoal.commands.messages import progress_bar, reporting
 from shoal.commands.options import AsJson, EngineName, ReleasedTable, SparkMaster
 from shoal.commands.reading import read_engine, read_names
-from shoal.display import print_json, say, show_pairs, show_table
+from shoal.display import fits, print_json, say, show_pairs, show_table
+from shoal.errors import so_many
 
 _SHOWN = 20  # persons that are revealed
 
@@ -56,7 +58,7 @@ def attack(
         ),
     ] = False,
 ) -> None:
-    """Join a release with what is known of persons; exit code 1 where one matches fewer than k records."""
+    """Join a release with what is known of persons; exit code 1 if one matches fewer than k, or none any."""
     from shoal.attack import attack as run
 
     with reporting(as_json, reveal), progress_bar() as progress:
@@ -73,7 +75,7 @@ def attack(
             reveal=_SHOWN if reveal else 0,
         )
     print_json(found.to_dict()) if as_json else show_attack(found)
-    raise typer.Exit(1 if found.below_k else 0)
+    raise typer.Exit(1 if found.below_k or not found.conclusive else 0)
 
 
 def show_attack(found: Any) -> None:
@@ -82,24 +84,32 @@ def show_attack(found: Any) -> None:
         "persons": f"{found.persons:,}, of whom {found.matched:,} match some record",
         "singled out": f"{found.singled_out:,} match exactly one record",
         f"fewer than {found.k:,}": f"{found.below_k:,} match fewer than {found.k:,} records",
-        "smallest": _records(found.smallest) if found.matched else "nobody is matched",
+        "smallest": so_many(found.smallest, "record") if found.matched else "nobody is matched",
     }
     for column, persons in found.learnt.items():
-        rows[f"learnt: {column}"] = f"of {persons:,} persons, with certainty"
+        rows[f"learnt: {column}"] = f"of {so_many(persons, 'person')}, with certainty"
     show_pairs(rows)
     if found.below_k:
-        many = "1 person matches" if found.below_k == 1 else f"{found.below_k:,} persons match"
-        say(f"{many} fewer than {_records(found.k)}.")
-    else:
-        say(f"No person matches fewer than {_records(found.k)}.")
+        many = so_many(found.below_k, "person matches", "persons match")
+        say(f"{many} fewer than {so_many(found.k, 'record')}.")
+    elif found.conclusive:
+        say(f"No person matches fewer than {so_many(found.k, 'record')}.")
+    if not found.conclusive:
+        say(_nothing(found))
     for note in found.notes:
         say(f"Note: {note}")
     if found.revealed:
         _show_persons(found)
 
 
-def _records(number: int) -> str:
-    return "1 record" if number == 1 else f"{number:,} records"
+def _nothing(found: Any) -> str:
+    """Say why an attack that gives few away proves nothing."""
+    if found.matched:
+        return "Of a column no known value could be read: the attack proves nothing."
+    return (
+        "Nobody matches any record, which proves nothing: the known table may be of other persons, or write "
+        "values otherwise. Is somebody in it whom you know to be in the release?"
+    )
 
 
 def _show_persons(found: Any) -> None:
@@ -109,7 +119,16 @@ def _show_persons(found: Any) -> None:
         [*[one.known[name] or "" for name in known], *[one.learnt.get(name, "") for name in learnt]]
         for one in found.revealed
     ]
+    if not fits(headings, rows):  # then a person has two cells
+        cut = len(known)
+        rows = [[_listed(known, row[:cut]), _listed(learnt, row[cut:])] for row in rows]
+        headings = ["known", "learnt"]
     show_table("Persons who are singled out, and what is learnt", headings, rows, left=len(headings))
     rest = found.singled_out - len(found.revealed)
     if rest:
         say(f"and {rest:,} more")
+
+
+def _listed(names: Sequence[str], values: Sequence[str]) -> str:
+    """Write values with their columns' names; what is missing is left out."""
+    return "; ".join(f"{name}: {value}" for name, value in zip(names, values, strict=True) if value)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from shoal.display import console, escaped
+from shoal.errors import so_many
 
 
 def show_comparison(rows: Sequence[Any]) -> None:
@@ -61,7 +62,9 @@ def _show_metric(metric: str, rows: Sequence[Any]) -> None:
     shared = {"limit": {str(row.limit) for row in rows}, "k": {row.k for row in rows}}
     alone = {name: values.pop() for name, values in shared.items() if len(values) == 1}
     told = [f"{name} {value}" for name, value in alone.items() if value is not None]
-    title = ", ".join([metric, *told, f"{rows[0].records:,} records", f"{rows[0].lattice_size:,} nodes"])
+    title = ", ".join(
+        [metric, *told, so_many(rows[0].records, "record"), so_many(rows[0].lattice_size, "node")]
+    )
     shown = [heading for heading in next(iter(groups.values()))[0] if heading not in alone]
     screen = console()
     endless = screen.options.update(width=10_000)

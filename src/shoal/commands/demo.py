@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import shlex
+import shutil
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -30,7 +34,7 @@ def demo(
     from shoal.anonymize import anonymize as run
     from shoal.sample import bundled
 
-    with reporting(as_json, reveal=False), progress_bar() as progress:
+    with reporting(as_json), progress_bar() as progress:
         target = folder or Path(tempfile.mkdtemp(prefix="shoal-demo-"))
         data, policy = bundled(target, force=force)
         release = run(data, policy, output=target / "release.csv", force=force, progress=progress)
@@ -40,7 +44,17 @@ def demo(
     _show_rows("Before: 5,000 made-up hospital admissions", data)
     _show_rows("After: what may leave the house", target / "release.csv")
     show_release(release)
-    say(f"\nTry it yourself:\n  shoal anonymize {data} --policy {policy} --output mine.csv")
+    call = [_program(), "anonymize", str(data), "--policy", str(policy), "--output", "mine.csv"]
+    say(f"\nTry it yourself:\n  {shlex.join(call)}")
+
+
+def _program() -> str:
+    """Return what starts shoal in this shell: its name, or where it is if an environment is not activated."""
+    own, found = Path(sys.executable).with_name("shoal"), shutil.which("shoal")
+    if not own.is_file() or (found and Path(found).resolve() == own.resolve()):
+        return "shoal"
+    here = Path.cwd()
+    return os.path.join(".", own.relative_to(here)) if own.is_relative_to(here) else str(own)
 
 
 def _show_rows(title: str, path: Path) -> None:

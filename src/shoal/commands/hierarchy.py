@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from shoal.commands.messages import reporting
+from shoal.commands.messages import reporting, values_of
 from shoal.commands.options import AsJson, Data, EngineName, PolicyFile, SparkMaster
 from shoal.commands.reading import read_engine
 from shoal.display import print_json, say, show_table
@@ -68,6 +68,7 @@ def check(
         show_table("How each hierarchy fits", headings, rows, left=len(headings))
         for one in found:
             if one.problem:
-                shown = f" Values: {', '.join(one.values[:50])}" if reveal and one.values else ""
-                say(one.problem + shown, stderr=True)
+                say(one.problem + values_of(one.values, reveal), stderr=True)
+            if one.note:
+                say(f"Note: {one.note}", stderr=True)
     raise typer.Exit(2 if any(one.problem for one in found) else 0)

@@ -14,6 +14,7 @@ from shoal.commands.messages import reporting
 from shoal.commands.options import AsJson, Data, EngineName, Force, Reveal, SparkMaster
 from shoal.commands.reading import read_engine
 from shoal.display import print_json, say
+from shoal.errors import nearest
 
 
 def init(
@@ -36,7 +37,7 @@ def init(
     """Write a first policy for a table, to edit: guessed roles with the reason, and fitting hierarchies."""
     from shoal.init import ask_roles, guess
     from shoal.outputs import cannot, check_file
-    from shoal.policies.presets import check_preset, preset_text
+    from shoal.policies.presets import check_preset, preset_notes, preset_text
 
     with reporting(as_json, reveal):
         check_preset(preset)
@@ -62,8 +63,12 @@ def init(
             }
             for one in found
         }
-        print_json({"columns": columns, "policy": text, "output": str(output) if output else None})
+        notes = preset_notes(preset, found)
+        written = str(output) if output else None
+        print_json({"columns": columns, "notes": notes, "policy": text, "output": written})
     elif output:
+        for note in preset_notes(preset, found):
+            say(f"Note: {note}", stderr=True)
         check = shlex.join(["shoal", "hierarchy", "check", str(data), "--policy", str(output)])
         say(f"Wrote {output}. Check every role, then: {check}", stderr=True)
     else:
@@ -80,14 +85,16 @@ _ROLES = """Every column has a role. Enter takes the guess; a first letter will 
 def _ask(question: str, default: str, choices: Sequence[str]) -> str:
     while True:
         found: str = typer.prompt(f"{question} [{', '.join(choices)}]", default=default, err=True).strip()
-        meant = [choice for choice in choices if found and choice.startswith(found)]
+        meant = [choice for choice in choices if found and choice.startswith(found.lower())]
         if len(meant) == 1:
             return meant[0]
-        typer.echo(f"Choose one of {', '.join(choices)}.", err=True)
+        like = nearest(found, choices)
+        hint = f" Did you mean {like!r}?" if like and not meant else ""
+        typer.echo(f"{found!r} is no role.{hint} Choose one of {', '.join(choices)}.", err=True)
 
 
 def policy_schema() -> None:
     """Print the JSON Schema of a policy, for editors."""
-    from shoal.policies.schema import policy_schema as schema
+    from shoal.policy_schema import policy_schema as schema
 
     print_json(schema())

@@ -34,7 +34,7 @@ def list_(
     if name is None:
         print_json(catalogue()) if as_json else _show_all(catalogue())
         return
-    with reporting(as_json, reveal=False):
+    with reporting(as_json):
         found = describe(name)
     print_json(found.to_dict()) if as_json else _show_one(found)
 

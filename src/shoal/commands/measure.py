@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -11,6 +12,7 @@ from shoal.commands.messages import progress_bar, reporting
 from shoal.commands.options import AsJson, Data, EngineName, MemoryLimit, Reveal, SparkMaster
 from shoal.commands.reading import read_engine, read_names
 from shoal.display import print_json, say, show_pairs, show_table
+from shoal.errors import UsageError, so_many
 
 # What each measure is called, and how it compares.
 _ROWS = {
@@ -30,18 +32,23 @@ _ROWS = {
 def measure(
     data: Data,
     columns: Annotated[
-        str,
+        str | None,
         typer.Option(
             help="The columns whose combinations are the classes, as `age,sex,zip`; a name with a comma in "
-            "quotes."
+            "quotes.",
+            show_default="the policy's quasi-identifiers",
         ),
-    ],
+    ] = None,
     sensitive: Annotated[
         list[str] | None,
         typer.Option(
-            help="Sensitive columns, as `illness,ward`; may be repeated; without it only the sizes of "
-            "classes are measured."
+            help="Sensitive columns, as `illness,ward`; may be repeated; without any only the sizes of "
+            "classes are measured.",
+            show_default="the policy's",
         ),
+    ] = None,
+    policy: Annotated[
+        Path | None, typer.Option("--policy", "-p", help="A policy whose columns are taken, a YAML file.")
     ] = None,
     engine: EngineName = "auto",
     spark_master: SparkMaster = None,
@@ -53,11 +60,15 @@ def measure(
     from shoal.measure import measure as run
 
     with reporting(as_json, reveal), progress_bar() as progress:
+        if columns is None and policy is None:
+            message = "Name the columns that make classes, as --columns age,sex, or give the --policy."
+            raise UsageError(message)
         progress("measure", 0, None)
         found = run(
             data,
-            read_names([columns]),
+            () if columns is None else read_names([columns]),
             read_names(sensitive or (), option="--sensitive"),
+            policy=policy,
             engine=read_engine(engine, spark_master, memory_limit),
             memory_limit=memory_limit,
         )
@@ -70,7 +81,7 @@ def show_measurement(found: Any) -> None:
     show_pairs(
         {
             "records": f"{found.records:,}",
-            "classes": f"{found.classes:,}, the smallest of {found.k:,} records",
+            "classes": f"{found.classes:,}, the smallest of {so_many(found.k, 'record')}",
             "k": f"{found.k:,}",
             "unique records": f"{unique:,} ({unique / found.records:.1%})",
         }

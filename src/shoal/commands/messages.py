@@ -2,26 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import warnings
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import typer
 
 from shoal.display import console, print_json
-from shoal.errors import Infeasible, ShoalError, UsageError
+from shoal.errors import Infeasible, Remark, ShoalError, UsageError
+
+_COMPILING = "Compiling for this machine, which takes some seconds; it is kept for later runs."
+_told: set[str] = set()  # what is said once in a process
+_MOST = 50  # values that an error shows
 
 
 @contextmanager
-def reporting(as_json: bool, reveal: bool) -> Iterator[None]:
-    """Report deliberate errors the way the caller reads them."""
+def reporting(as_json: bool, reveal: bool | None = None) -> Iterator[None]:
+    """Report deliberate errors the way the caller reads them, and remarks as they come.
+
+    `reveal` is whether values may be shown; None where a command has no such option.
+    """
     try:
-        yield
+        with _remarks():
+            yield
     except ShoalError as error:
         raise typer.Exit(report(error, as_json=as_json, reveal=reveal)) from None
 
 
-def report(error: ShoalError, *, as_json: bool = False, reveal: bool = False) -> int:
+@contextmanager
+def _remarks() -> Iterator[None]:
+    """Say remarks on stderr, each once."""
+    said: set[str] = set()
+
+    def show(message: Any, *place: Any, **more: Any) -> None:
+        if not isinstance(message, Remark):
+            usual(message, *place, **more)
+        elif str(message) not in said:
+            said.add(str(message))
+            _tell("Note:", "yellow", str(message))
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", Remark)
+        usual: Any = warnings.showwarning
+        warnings.showwarning = show
+        yield
+
+
+def report(error: ShoalError, *, as_json: bool = False, reveal: bool | None = None) -> int:
     """Tell an error and return the exit code that goes with it."""
     values = list(error.values) if reveal else []
     if as_json:
@@ -29,12 +57,29 @@ def report(error: ShoalError, *, as_json: bool = False, reveal: bool = False) ->
         print_json(
             {"error": type(error).__name__, "message": str(error), "nearest": nearest, "values": values}
         )
-    screen = console(stderr=True)
-    screen.print(f"[bold red]{type(error).__name__}[/bold red] ", end="")
-    screen.print(str(error), markup=False, highlight=False)
-    if values:
-        screen.print("Values: " + ", ".join(values[:50]), markup=False, highlight=False)
+    _tell("Error:", "red", str(error) + values_of(error.values, reveal))
     return 2 if isinstance(error, UsageError) else 1
+
+
+def values_of(values: Sequence[str], reveal: bool | None) -> str:
+    """Write the values that an error is about, where they may be shown; else how to see them.
+
+    >>> values_of(["7", "x"], True), values_of(["7", "x"], False), values_of(["7"], None)
+    (' Values: 7, x.', ' --reveal lists them.', '')
+    """
+    if not values or reveal is None:
+        return ""
+    if not reveal:
+        return f" --reveal lists {'them' if len(values) > 1 else 'it'}."
+    more = f", and {len(values) - _MOST:,} more" if len(values) > _MOST else ""
+    return f" Values: {', '.join(values[:_MOST])}{more}."
+
+
+def _tell(word: str, colour: str, text: str) -> None:
+    """Say something on stderr after a word in colour."""
+    screen = console(stderr=True)
+    screen.print(f"[bold {colour}]{word}[/bold {colour}] ", end="")
+    screen.print(text, markup=False, highlight=False)
 
 
 @contextmanager
@@ -61,8 +106,9 @@ def progress_bar() -> Iterator[Any]:
         task = bar.add_task("starting", total=None)
 
         def tell(phase: str, done: int, total: int | None) -> None:
-            if phase == "compile" and done == 0:
-                bar.console.print("Compiling for this machine; this happens once and takes a few seconds.")
+            if phase == "compile" and _COMPILING not in _told:  # kernels may be compiled family by family
+                _told.add(_COMPILING)
+                bar.console.print(_COMPILING)
             bar.update(task, description=phase, completed=done, total=total)
 
         yield tell

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from shoal.commands.messages import progress_bar, reporting
-from shoal.commands.negotiations import show_negotiation
+from shoal.commands.negotiations import DATA, POLICY, show_negotiation
 from shoal.commands.options import AsJson, EngineName, Limit, MemoryLimit, Reveal, SparkMaster
 from shoal.commands.prompt import Prompt
 from shoal.commands.reading import read_engine, read_levels, read_limit
@@ -87,7 +87,7 @@ def negotiate(
         "metric": metric,
         "runtime": runtime,
     }
-    where = (str(data or "DATA"), str(policy or "POLICY"))
+    where = (str(data or DATA), str(policy or POLICY))
     with reporting(as_json, reveal):
         wishes["max_level"] = _read_max_levels(max_level)
         opened = _open(profile, runtime, data, policy, (engine, spark_master, memory_limit))

@@ -7,7 +7,10 @@ import shlex
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from shoal.display import console, escaped, say, show_pairs
+from shoal.display import say, show_pairs, show_table
+from shoal.errors import so_many
+
+DATA, POLICY = "DATA", "POLICY"  # stand for names that are not known
 
 
 def show_negotiation(found: Any, profile: Any, data: str, policy: str, *, talking: bool = False) -> None:
@@ -35,10 +38,14 @@ def show_negotiation(found: Any, profile: Any, data: str, policy: str, *, talkin
     if not exact:
         _suggestions(found, profile)
         listed = offers(found)
-        if listed:
-            say("take 1, or another number, adopts one." if talking else "To use one:")
-        for number, (_, offer) in enumerate(() if talking else listed, 1):
-            say(f"{number}  {command_line(offer, data, policy)}")
+        if listed and talking:
+            say("take 1, or another number, adopts one.")
+        elif listed:
+            say(f"To use one: {_command(data, policy)} NODE, where NODE is")
+            for number, (_, offer) in enumerate(listed, 1):
+                say(f"{number}  {shlex.quote(_node(offer))}")
+    if not talking and (exact or offers(found)) and {data, policy} & {DATA, POLICY}:
+        say("DATA and POLICY are those of the profile; with --data and --policy their names are written.")
     for note in _notes(found, profile):
         say(note)
 
@@ -50,34 +57,28 @@ def offers(found: Any) -> list[tuple[str, Any]]:
 
 
 def _suggestions(found: Any, profile: Any) -> None:
-    from rich import box
-    from rich.table import Table
-
     listed = offers(found)
     if not listed:
         held = "Among the nodes that the profile holds, nothing" if found.partial else "Nothing"
         say(f"{held} that relaxes one wish alone would do. Relax two, or use fewer quasi-identifiers.")
         return
-    say("Any one of these would do; each relaxes one wish and keeps the others. Columns come best first.")
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    title = "Any one of these would do; each relaxes one wish and keeps the others. Columns come best first."
     headings = ["", "relax", "what would change", "node", "height", "suppressed"]
     headings += ["loss"] if found.request.metric else []
-    for heading in headings:
-        left = heading in ("relax", "what would change", "node")
-        table.add_column(heading, justify="left" if left else "right")
+    rows = []
     for number, (kind, offer) in enumerate(listed, 1):
         gone = f"{offer.suppressed:,} ({offer.suppressed / profile.records:.1%})"
         node = " ".join(map(str, offer.node.values()))
         loss = [] if not found.request.metric else ["" if offer.loss is None else f"{offer.loss:,.6g}"]
-        cells = (str(number), kind, change(found.request, kind, offer), node, str(offer.height), gone, *loss)
-        table.add_row(*map(escaped, cells))
-    console().print(table)
+        what = change(found.request, kind, offer)
+        rows.append((str(number), kind, what, node, str(offer.height), gone, *loss))
+    show_table(title, headings, rows, left=(1, 2, 3), plain=True)
 
 
 def change(request: Any, kind: str, offer: Any) -> str:
     """Say what a suggestion asks to change."""
     if kind == "suppression":
-        return f"limit {offer.limit:,} records (now {request.limit:,})"
+        return f"limit {so_many(offer.limit, 'record')} (now {request.limit:,})"
     if kind == "privacy":
         return f"{offer.model} = {offer.least} (now {request.least})"
     raised = raised_levels(request, offer)
@@ -93,12 +94,18 @@ def raised_levels(request: Any, offer: Any) -> dict[str, int]:
 
 def command_line(offer: Any, data: str, policy: str) -> str:
     """Write the command that releases a table at an offer's node."""
+    return f"{_command(data, policy)} {shlex.quote(_node(offer))}"
+
+
+def _command(data: str, policy: str) -> str:
+    return shlex.join(["shoal", "anonymize", data, "--policy", policy, "--output", "OUT", "--node"])
+
+
+def _node(offer: Any) -> str:
     # Levels alone would leave the rest to the policy's file, which may ask for less than the profile's wish.
     told = offer.to_dict()
-    kept = ("node", offer.model, "limit", "sensitive")
-    node = json.dumps({name: told[name] for name in kept if name in told}, ensure_ascii=False)
-    call = ["shoal", "anonymize", data, "--policy", policy, "--output", "OUT", "--node", node]
-    return shlex.join(call)
+    kept = ("node", offer.model, "limit", "share", "sensitive")
+    return json.dumps({name: told[name] for name in kept if name in told}, ensure_ascii=False)
 
 
 def changes(before: Any, after: Any) -> str:

@@ -138,6 +138,14 @@ WithReport = Annotated[
         help="Add, to the private folder, a page that tells of the release, `report.html`.",
     ),
 ]
+SpreadsheetSafe = Annotated[
+    bool,
+    typer.Option(
+        "--spreadsheet-safe",
+        help="Put an apostrophe before cells that begin with `=`, `+`, `-`, `@`, a tab or a carriage return, "
+        "which a spreadsheet would run as formulas; of a CSV or TSV.",
+    ),
+]
 Plots = Annotated[
     Path | None,
     typer.Option("--plots", help="A folder for plots, PNG and SVG; those of the same names are replaced."),

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from shoal.display import print_json, show_pairs
+from shoal.errors import so_many
 
 
 def prepare_plots(folder: Path | None) -> None:
@@ -19,7 +20,7 @@ def prepare_plots(folder: Path | None) -> None:
 
 def where_drawn(folder: Path | None, files: Sequence[Path]) -> str:
     """Say where plots are, and how many files."""
-    return f"{folder} ({len(files)} files)"
+    return f"{folder} ({so_many(len(files), 'file')})"
 
 
 def print_drawn(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -111,7 +113,8 @@ def profile(
             result | {"plots": [str(path) for path in drawn], "study": told.to_dict() if told else None}
         )
     else:
-        _show(result, where_drawn(plots, drawn) if drawn else None)
+        where = ("--data", str(data), "--policy", str(policy))
+        _show(result, where_drawn(plots, drawn) if drawn else None, where)
         if told and study:
             show_study(told)
     if found.stopped:
@@ -148,7 +151,7 @@ def _result(found: Any, output: Path, seconds: dict[str, float]) -> dict[str, An
     }
 
 
-def _show(result: dict[str, Any], plots: str | None) -> None:
+def _show(result: dict[str, Any], plots: str | None, where: Sequence[str]) -> None:
     """Show what was tabulated, and what to do next."""
     nodes = f"{result['nodes']:,} of {result['lattice_size']:,}"
     if not result["complete"]:
@@ -163,7 +166,7 @@ def _show(result: dict[str, Any], plots: str | None) -> None:
     }
     if plots:
         rows["plots"] = plots
-    show_pairs(rows | {"next": f"shoal negotiate {result['output']}"})
+    show_pairs(rows | {"next": shlex.join(["shoal", "negotiate", result["output"], *where])})
 
 
 def _size(number: int) -> str:

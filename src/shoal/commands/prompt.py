@@ -11,7 +11,7 @@ from shoal.commands.messages import report
 from shoal.commands.negotiations import changes, offers, raised_levels, show_negotiation
 from shoal.commands.reading import read_limit, typed
 from shoal.display import say
-from shoal.errors import OutputError, ShoalError, UnknownName, UsageError
+from shoal.errors import OutputError, ShoalError, UnknownName, UsageError, meant
 
 _HELP = """\
 k 10                 records that look alike, at least
@@ -103,10 +103,11 @@ class Prompt:
         """Do what a line says."""
         if word in self.commands:
             self.commands[word](rest)
-        elif line.rpartition(" ")[0].strip() in self.profile.lattice.columns:
+        elif meant(line.rpartition(" ")[0], self.profile.lattice.columns) in self.profile.lattice.columns:
             self.level(line)
         else:
-            name = line if line in self.profile.lattice.columns else word
+            name = meant(line, self.profile.lattice.columns)
+            name = name if name in self.profile.lattice.columns else word
             if name in self.profile.lattice.columns:
                 message = f"{name!r} takes a level, as: {name} 1."
                 raise UsageError(message)
@@ -145,7 +146,7 @@ class Prompt:
     def level(self, text: str) -> None:
         """Allow a column, and those that move with it, some level at most."""
         name, _, level = text.rpartition(" ")
-        name = name.strip()
+        name = meant(name.strip(), self.profile.lattice.columns)
         self.ask(max_level=self._max_level() | dict.fromkeys(self._together(name), _number(level)))
 
     def _max_level(self) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from shoal.display import say, show_pairs, show_table
+from shoal.errors import so_many
 
 
 def show_release(release: Any) -> None:
@@ -17,11 +18,12 @@ def show_release(release: Any) -> None:
     result = release.to_dict()
     suppressed = release.suppressed
     lost = f"{release.masked:,} masked" if release.masked else f"{suppressed:,} suppressed"
-    blanks = f", {release.cells:,} cells blanked" if release.cells else ""
+    blanks = f", {so_many(release.cells, 'cell')} blanked" if release.cells else ""
     share = f"{suppressed / release.records:.1%}"
     rows = {
         "records": f"{release.records - suppressed:,} kept, {lost} ({share}){blanks}",
-        "classes": f"{result['classes']:,}, the smallest of {result['smallest_class']} records",
+        **({"vanished": _vanished(release.vanished)} if release.vanished else {}),
+        "classes": f"{result['classes']:,}, the smallest of {so_many(result['smallest_class'], 'record')}",
         "loss": f"{release.loss:,.10g} ({result['metric']})",
         "proven": _proven(release, result),
         "verified": _verified(release.verification, release.algorithm),
@@ -39,16 +41,33 @@ def show_release(release: Any) -> None:
     if release.sensitive_table is not None:
         rows["second table"] = str(release.sensitive_table)
     show_pairs(rows)
+    for note in release.notes:
+        say(f"Note: {note}")
 
 
 def _proven(release: Any, result: Mapping[str, Any]) -> str:
     """Say what the search proved, and among what."""
     if release.start is None:
         return f"{result['proven']} ({release.algorithm})"
-    looked = f"{release.lattice_size:,} nodes ({release.algorithm}, {result['nodes_evaluated']:,} evaluated)"
+    if release.lattice_size == 1 and release.levels:
+        return f"it satisfies the policy; there was one node to choose from ({release.algorithm})"
+    nodes = so_many(release.lattice_size, "node")
+    looked = f"{nodes} ({release.algorithm}, {result['nodes_evaluated']:,} evaluated)"
     if release.levels is None:
         return f"{result['proven']}, finer than the node it began with, chosen among {looked}"
     return f"{result['proven']} among {looked}"
+
+
+def _vanished(vanished: Mapping[str, int]) -> str:
+    """Say of which columns values are gone, and how many.
+
+    >>> _vanished({"age": 2, "zip code": 1})
+    '2 values of age, 1 of zip code: all records that had them were suppressed'
+    """
+    (first, most), *others = vanished.items()
+    values = "value" if most == 1 else "values"
+    listed = [f"{most:,} {values} of {first}", *(f"{number:,} of {name}" for name, number in others)]
+    return f"{', '.join(listed)}: all records that had them were suppressed"
 
 
 def _within(loss: float, least: float, algorithm: str) -> str:
@@ -80,7 +99,7 @@ def show_outliers(outliers: Any, most: int = 15) -> None:
     more = len(outliers.found) - most
     rest = f" {more:,} more of them are not shown." if more > 0 else ""
     sets = f"{len(outliers.found):,} of {outliers.tested:,} tested sets of columns have rare combinations"
-    say(f"{sets}, in {outliers.records:,} records.{rest}")
+    say(f"{sets}, in {so_many(outliers.records, 'record')}.{rest}")
 
 
 def show_verification(found: Any) -> None:
@@ -88,10 +107,11 @@ def show_verification(found: Any) -> None:
     rows = {
         "verified": "yes" if found.verified else "NO",
         "records": f"{found.records:,}" + (f", of which {found.masked:,} masked" if found.masked else ""),
-        "classes": f"{found.classes:,}, the smallest of {found.smallest_class} records",
+        "classes": f"{found.classes:,}, the smallest of {so_many(found.smallest_class, 'record')}",
     }
     for check in found.models:
-        verdict = "passed" if check.passed else f"{check.violating_records:,} records violate it"
+        violated = so_many(check.violating_records, "record violates it", "records violate it")
+        verdict = "passed" if check.passed else violated
         if check.passed is None:
             verdict = "not checkable on the release alone"
         elif not check.passed and not check.violating_records:

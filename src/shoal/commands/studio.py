@@ -39,7 +39,7 @@ def studio(
     browser: Annotated[bool, typer.Option(help="Open the address in a browser.")] = True,
 ) -> None:
     """Open the studio: the whole way from a table to its release, in a browser, on this machine."""
-    with reporting(as_json=False, reveal=False):
+    with reporting(as_json=False):
         absent = [name for name in _NEEDS if find_spec(name) is None]
         if absent:
             message = f"The studio needs {', '.join(absent)}. Install it with: pip install 'shoal[web]'."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,15 +21,20 @@ from shoal.commands.options import (
 )
 from shoal.commands.plots import prepare_plots, print_drawn
 from shoal.commands.reading import read_engine, read_names
-from shoal.display import console, escaped, say, show_pairs, show_table
+from shoal.display import say, show_pairs, show_table
+from shoal.errors import UsageError
 
 _MOST = 10  # pairs of columns that are shown
+_CELLS = 15  # pairs of labels that are shown
 
 
 def utility(
     data: Data,
     policy: PolicyFile,
-    release: Annotated[Path, typer.Option("--release", help="The released table.")],
+    release: Annotated[Path | None, typer.Argument(help="The released table.", show_default=False)] = None,
+    release_option: Annotated[
+        Path | None, typer.Option("--release", help="The released table, instead of the argument.")
+    ] = None,
     target: Annotated[
         str | None,
         typer.Option(
@@ -55,11 +61,12 @@ def utility(
     from shoal.utility import utility as run
 
     with reporting(as_json, reveal):
+        released = _one_of(release, release_option)
         prepare_plots(plots)
         with progress_bar() as progress:
             found = run(
                 data,
-                release,
+                released,
                 policy,
                 target=target,
                 pair=read_names([pair], option="--pair") if pair is not None else None,
@@ -68,11 +75,24 @@ def utility(
                 progress=progress,
             )
         drawn = save_utility(found, plots) if plots else []
-    print_drawn(found, show_utility, plots, drawn, as_json=as_json)
+    show = partial(show_utility, pair=pair is not None)
+    print_drawn(found, show, plots, drawn, as_json=as_json)
 
 
-def show_utility(found: Any) -> None:
-    """Show what is left of each column and of the pairs that told most of each other, and the classifier."""
+def _one_of(argument: Path | None, option: Path | None) -> Path:
+    """Return the released table, which is named once."""
+    named = [path for path in (argument, option) if path is not None]
+    if len(named) != 1:
+        message = "Name the released table once: shoal utility DATA RELEASE --policy POLICY."
+        raise UsageError(message)
+    return named[0]
+
+
+def show_utility(found: Any, *, pair: bool = False) -> None:
+    """Show what is left of each column and of the pairs that told most of each other, and the classifier.
+
+    With `pair`, show also how many records have which labels of the pair.
+    """
     _show_columns(found.columns)
     if found.associations:
         most = sorted(found.associations, key=lambda one: -one.before)[:_MOST]
@@ -82,6 +102,8 @@ def show_utility(found: Any) -> None:
         ]
         title = "How much columns tell of each other, Cramer's V"
         show_table(title, ("columns", "before", "after", "change"), pairs)
+    if pair and found.contingency:
+        _show_pair(found.contingency)
     rows = {"records": f"{found.records_before:,} before, {found.records_after:,} after"}
     if found.prediction:
         for when, one in (("before", found.prediction.before), ("after", found.prediction.after)):
@@ -93,26 +115,38 @@ def show_utility(found: Any) -> None:
         say(note)
 
 
-def _show_columns(columns: Any) -> None:
-    from rich.table import Table
+def _show_pair(found: Any) -> None:
+    """Show the labels of a pair that most records of the release have together."""
+    from shoal.analysing.bars import shown
 
-    table = Table(title="What is left of each column", title_justify="left")
-    table.add_column("column", overflow="fold")
-    for heading in ("values", "labels", "bits", "kept", "shift", "mean"):
-        table.add_column(heading, justify="right", no_wrap=True)
+    rows = []
+    for one, label in enumerate(map(shown, found.rows)):
+        for other, across in enumerate(map(shown, found.across)):
+            before = found.before[one][other] if found.before else None
+            if before or found.after[one][other]:
+                rows.append((label, across, before, found.after[one][other]))
+    rows = sorted(rows, key=lambda row: (-row[3], -(row[2] or 0)))[:_CELLS]
+    told = [(*row[:2], "?" if row[2] is None else f"{row[2]:,}", f"{row[3]:,}") for row in rows]
+    title = "Records by {} and {}".format(*found.columns)
+    show_table(title, (*found.columns, "before", "after"), told, left=2)
+    left = sum(map(sum, found.after)) - sum(row[3] for row in rows)
+    if left:
+        say(f"{left:,} of the records after have other labels; --json and --plots tell more of them.")
+
+
+def _show_columns(columns: Any) -> None:
+    from shoal.analysing.bars import number
+
+    rows = []
     for one in columns:
+        values = f"{one.values:,} \u2192 {one.labels:,}"
         bits = f"{one.entropy_before:.2f} \u2192 {one.entropy_after:.2f}"
         shares = _share(one.kept_information), _share(one.suppressed_shift)
-        mean = (
-            f"{_mean(one.mean_before)} \u2192 {_mean(one.mean_after)}" if one.mean_before is not None else ""
-        )
-        table.add_row(escaped(one.column), f"{one.values:,}", f"{one.labels:,}", bits, *shares, mean)
-    console().print(table)
+        means = f"{number(one.mean_before)} \u2192 {number(one.mean_after)}"
+        mean = means if one.mean_before is not None else ""
+        rows.append((one.column, values, bits, *shares, mean))
+    show_table("What is left of each column", ("column", "values", "bits", "kept", "shift", "mean"), rows)
 
 
 def _share(share: float | None) -> str:
     return "?" if share is None else f"{share:.1%}"
-
-
-def _mean(mean: float | None) -> str:
-    return "?" if mean is None else f"{mean:,.4g}"

@@ -12,7 +12,7 @@ from shoal.commands.options import AsJson, EngineName, PolicyFile, ReleasedTable
 from shoal.commands.reading import read_engine
 from shoal.commands.releases import show_verification
 from shoal.display import print_json, show_pairs
-from shoal.errors import UsageError
+from shoal.errors import UsageError, so_many
 
 
 def verify(
@@ -115,9 +115,10 @@ def _show_intersection(found: Any) -> None:
         return
     remaining = "no record can be in both" if found.remaining is None else f"{found.remaining:,}"
     told = "exact" if found.exact else "estimated from the releases alone: give --input for an exact count"
+    few = f"{so_many(found.records, 'record')} in those of fewer than {found.k:,}"
     rows = {
         "k beside the other release": remaining if found.remaining is None else f"{remaining} ({told})",
-        "pairs of classes": f"{found.pairs:,}; {found.records:,} records in those of fewer than {found.k:,}",
+        "pairs of classes": f"{found.pairs:,}; {few}",
     }
     if found.warning:
         rows["warning"] = found.warning

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from shoal.comparison import Row
+from shoal.comparing.row import Row
 from shoal.plots import Plot, Strip
 
 Value = Callable[[Row], float | None]

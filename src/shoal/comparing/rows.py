@@ -8,7 +8,7 @@ from statistics import fmean
 from typing import Any
 
 from shoal.algorithms import ALGORITHMS
-from shoal.comparison import Row
+from shoal.comparing.row import Row
 from shoal.core.contracts import Guarantee, NodeSearch
 from shoal.core.evaluation import Evaluation, tie
 from shoal.core.problem import Problem

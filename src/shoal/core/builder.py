@@ -6,6 +6,7 @@ group, nulls, and the codes that mean "unknown"; both of these join the others o
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,9 +18,12 @@ import numpy as np
 from shoal.core.arrays import FloatArray
 from shoal.core.counts import Domain
 from shoal.core.hierarchy import MISSING, TOP, Hierarchy, nest
-from shoal.errors import HierarchyError
+from shoal.errors import HierarchyError, so_many
 
 Labels = tuple[str, ...]
+POINT, COMMA = ".", ","
+_THOUSANDS = re.compile(r"[-+]?[1-9][0-9]{0,2},[0-9]{3}")
+_PARTED = re.compile(r"[-+]?[1-9][0-9]{0,2}(?:\.[0-9]{3})+,[0-9]+")
 
 
 @dataclass(frozen=True)
@@ -89,9 +93,13 @@ class Builder(ABC):
         counted = [text in own or (text or "") in listed for text in domain.texts]
         return replace(nest(domain.name, rows, others, counted), null=null, positions=positions)
 
+    def number(self, text: str) -> Decimal | None:
+        """Read a number as the column writes it, or return None."""
+        return number_of(text)
+
     def position(self, text: str) -> float | None:
         """Return where a value lies on the scale of its column; None where it lies nowhere."""
-        number = number_of(text)
+        number = self.number(text)
         return None if number is None else float(number)
 
     def _positions(self, texts: Sequence[str | None]) -> FloatArray | None:
@@ -111,7 +119,7 @@ class Builder(ABC):
 
     def _uncovered(self, domain: Domain, values: Sequence[str]) -> HierarchyError:
         others = len(set(values) - set(domain.own))
-        told = "1 value" if len(values) == 1 else f"{len(values)} values"
+        told = so_many(len(values), "value")
         if others:
             told += " of the population" if others == len(values) else f" ({others} of the population)"
         are = "is" if len(values) == 1 else "are"
@@ -119,21 +127,62 @@ class Builder(ABC):
         return HierarchyError(message, values)
 
     def _miss(self) -> str:
-        return "not covered. Add what is missing, or name codes under 'unknown'. --reveal lists them."
+        return "not covered. Add what is missing, or name codes under 'unknown'."
+
+    def doubt(self, texts: Sequence[str]) -> str | None:
+        """Say what may be wrong with a rule that fits these values, without one of them."""
+        return None
 
     def covers(self, label: str) -> str:
         """Say in words which values a label above level 0 stands for."""
         return "every value" if label == TOP else "the value itself"
 
 
-def number_of(text: str) -> Decimal | None:
-    """Read a finite number, or return None."""
+def number_of(text: str, decimal: str = POINT) -> Decimal | None:
+    """Read a finite number with its decimal sign, or return None; points part thousands only before a comma.
+
+    >>> number_of("36.6"), number_of("36,6"), number_of("36.6", ","), number_of("1.234", ",")
+    (Decimal('36.6'), None, None, None)
+    >>> number_of("36,6", ","), number_of("1.234,5", ",")
+    (Decimal('36.6'), Decimal('1234.5'))
+    """
+    text = text.strip()
+    if decimal == COMMA:
+        text = text.replace(POINT, "") if _PARTED.fullmatch(text) else text
+        text = "" if POINT in text else text.replace(COMMA, POINT)
     try:
-        number = Decimal(text.strip())
+        number = Decimal(text)
     except InvalidOperation:
         return None
     # Longer numbers are identifiers, and beyond exact decimal arithmetic.
     return number if number.is_finite() and abs(number) < 10**20 else None
+
+
+def decimal_of(texts: Sequence[str]) -> str | None:
+    """Return the decimal sign of texts that are all numbers; None where they are not, or it cannot be told.
+
+    A comma before three digits may part thousands, so another text must show that it does not.
+
+    >>> decimal_of(["36.6", "37"]), decimal_of(["36,6", "37"]), decimal_of(["1,234", "0,5"])
+    ('.', ',', ',')
+    >>> decimal_of(["1,234", "999"]), decimal_of(["36,6", "37.0"]), decimal_of([])
+    (None, None, None)
+    """
+    if not texts:
+        return None
+    if all(number_of(text) is not None for text in texts):
+        return POINT
+    return COMMA if has_commas(texts) and not all(map(_unclear, texts)) else None
+
+
+def has_commas(texts: Sequence[str]) -> bool:
+    """Tell whether texts are numbers, some with a comma, whatever it stands for."""
+    return all(number_of(text, COMMA) is not None for text in texts) and any(COMMA in text for text in texts)
+
+
+def _unclear(text: str) -> bool:
+    """Tell whether a number has no comma, or one that may part thousands."""
+    return COMMA not in text or _THOUSANDS.fullmatch(text.strip()) is not None
 
 
 def not_nested(name: str, level: int, reason: str) -> HierarchyError:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from decimal import Decimal
 from typing import Any, ClassVar
 
-from shoal.core.builder import Builder, Labels, number_of
+from shoal.core.builder import COMMA, POINT, Builder, Labels, number_of
 from shoal.core.calendar import Dates, Times
 from shoal.core.listed import Csv, Order, Tree
 from shoal.core.numbers import Cuts, Intervals
@@ -123,6 +123,13 @@ def _flag(column: str, key: str, value: object) -> bool:
     return value
 
 
+def _sign(column: str, key: str, value: object) -> str:
+    if value not in (POINT, COMMA):
+        message = f"Hierarchy of {column!r}: {key} must be '{POINT}' or '{COMMA}', in quotes, got {value!r}."
+        raise HierarchyError(message)
+    return str(value)
+
+
 def _tree(column: str, key: str, value: object) -> object:
     if not isinstance(value, Mapping | list | tuple):
         message = f"Hierarchy of {column!r}: {key} takes groups with the values below them, got {value!r}."
@@ -155,6 +162,7 @@ READERS: dict[str, Callable[[str, str, object], Any]] = {
     "csv": _text,
     "cuts": _points,
     "dates": _texts,
+    "decimal": _sign,
     "flat": _nothing,
     "format": _text,
     "fractions": _flag,

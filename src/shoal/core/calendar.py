@@ -33,6 +33,8 @@ TIME_UNITS: dict[str, Callable[[int], str]] = {
     "part_of_day": lambda minute: ("night", "morning", "afternoon", "evening")[minute // 360],
     "half_day": lambda minute: ("before noon", "after noon")[minute // 720],
 }
+_TELLS_TIME = re.compile("%[HIMSTRXcfpzZ]")
+AFTER_DATES = ("", " %H:%M", " %H:%M:%S")  # the times that may follow them
 _PROBE = date(2001, 11, 23)
 _ACROSS = {"week": "A week can lie in two months; use week_of_month."}
 
@@ -44,7 +46,7 @@ class Dates(Builder):
     dates: tuple[str, ...] = ()
     """The unit at each level from 1 up, as `[month, year]`."""
     format: str | None = None
-    """How dates are written, as `%d.%m.%Y`; without it as `2025-01-31`, with or without a time."""
+    """How dates are written, as `%d.%m.%Y`; without it as `2025-01-31`. A time such as `14:05` may follow."""
     bottom_coding: Decimal | None = None
     """A year: every date before it is one group."""
 
@@ -76,12 +78,12 @@ class Dates(Builder):
         return None if found is None else found.date()
 
     def _moment(self, text: str) -> datetime | None:
-        try:
-            if self.format:
-                return datetime.strptime(text.strip(), self.format)
-            return datetime.fromisoformat(text.strip())
-        except ValueError:
-            return None
+        text = text.strip()
+        if not self.format:
+            return _read(datetime.fromisoformat, text)
+        styles = (self.format,) if _TELLS_TIME.search(self.format) else (self.format + t for t in AFTER_DATES)
+        found = (_read(datetime.strptime, text, style) for style in styles)
+        return next((moment for moment in found if moment is not None), None)
 
     def bind(self, domain: Domain) -> Hierarchy:
         """Check that the units nest, then apply them."""
@@ -116,8 +118,8 @@ class Dates(Builder):
         return super().covers(label) if label == TOP else f"days in {label}"
 
     def _miss(self) -> str:
-        how = f"dates as {self.format}" if self.format else "ISO dates such as 2025-01-31; give 'format'"
-        return f"not {how}. Name codes under 'unknown'. --reveal lists them."
+        how = f"a date as {self.format}" if self.format else "an ISO date such as 2025-01-31; give 'format'"
+        return f"not {how}. Name codes under 'unknown'."
 
 
 @dataclass(frozen=True)
@@ -154,7 +156,7 @@ class Times(Builder):
 
     def _miss(self) -> str:
         how = "not a time such as 14:05, nor minutes from 0 to 1439"
-        return f"{how}. Name codes under 'unknown'. --reveal lists them."
+        return f"{how}. Name codes under 'unknown'."
 
 
 def _check_units(name: str, units: Sequence[str], known: dict[str, Callable[..., str]]) -> None:
@@ -168,6 +170,13 @@ def _check_units(name: str, units: Sequence[str], known: dict[str, Callable[...,
     for level, (low, high) in enumerate(pairwise(units), 2):
         if order.index(high) <= order.index(low):
             raise not_nested(name, level, f"A {high} is not made of whole {low}s; name finer units first.")
+
+
+def _read(reader: Callable[..., datetime], *texts: str) -> datetime | None:
+    try:
+        return reader(*texts)
+    except ValueError:
+        return None
 
 
 def _is_year(number: Decimal) -> bool:

@@ -15,6 +15,9 @@ import numpy as np
 
 from shoal.core.arrays import BoolArray, IntArray
 from shoal.core.counts import numbered
+from shoal.core.lattice import Node
+from shoal.core.lowering import keys_at
+from shoal.core.problem import Problem
 
 Columns = tuple[int, ...]
 
@@ -38,6 +41,23 @@ class Rare:
     columns: Columns
     combinations: int
     rows: BoolArray  # (rows,): those that show one of them
+
+
+def shown_at(problem: Problem, node: Node) -> tuple[Shown, IntArray]:
+    """Return what a node shows of the records, and the row of each combination."""
+    levels = np.repeat(np.array(node, np.int64)[:, None], len(problem.counts), axis=1)
+    of = numbered(keys_at(problem, levels))
+    _, first = np.unique(of, return_index=True)
+    codes = [
+        hierarchy.groups(level)[problem.counts.codes(column)[first]]
+        for column, (hierarchy, level) in enumerate(zip(problem.hierarchies, node, strict=True))
+    ]
+    visible = [
+        own != hierarchy.null if level == 0 and hierarchy.null is not None else np.ones(len(own), np.bool_)
+        for own, hierarchy, level in zip(codes, problem.hierarchies, node, strict=True)
+    ]
+    sizes = np.bincount(of, problem.counts.sizes).astype(np.int64)
+    return Shown(np.stack(codes), np.stack(visible), sizes), of
 
 
 def rare(shown: Shown, columns: Columns, k: int) -> Rare:

@@ -1,7 +1,8 @@
 """The four contracts a plug-in fulfils: Model, Metric, Algorithm, Engine.
 
 A plug-in is a frozen dataclass: its fields are its options, its class attributes are its promises.
-Every promise is held by a test in `tests/contracts`.
+Every promise is held by a test in `tests/contracts`. Those with a text below them are told on the plug-in's
+page, by its own text where it has one.
 """
 
 from __future__ import annotations
@@ -45,7 +46,9 @@ class Guarantee(StrEnum):
     """What a search proves of its result."""
 
     LEAST_LOSS = "least loss"
+    """No acceptable node has a smaller loss."""
     LEAST_HEIGHT = "least height"
+    """No acceptable node has a smaller sum of levels."""
     MINIMAL = "minimal"
     ACCEPTABLE = "acceptable"
     NONE = "none"
@@ -61,10 +64,11 @@ class Charge(StrEnum):
 class Model(ABC):
     """A privacy model: which classes must not be released, or whether what remains may be."""
 
-    # Generalizing never turns a class that passes into one that must be suppressed, unless options say less.
+    # Both may be less with some options: ask `is_monotone` and `sizes_suffice`.
     monotone: ClassVar[When]
-    # The classes to suppress are exactly those with fewer than `least_size` records, unless options say more.
+    """Generalizing never turns a class that passes into one that must be suppressed."""
     by_size: ClassVar[bool] = False
+    """Whether only the size of a class counts, so that whole lattices can be judged at once."""
 
     @abstractmethod
     def violations(self, classes: Classes) -> BoolArray:
@@ -129,6 +133,10 @@ class Model(ABC):
         """Whether the sensitive columns that the model looks at need a hierarchy."""
         return False
 
+    def in_words(self) -> str | None:
+        """Say to a custodian what a release then is, in a sentence; None where the name must do."""
+        return None
+
     def nearest(self, classes: Classes, limit: int) -> Self | None:
         """Return the strongest setting of this model that these classes reach within the limit."""
         return None
@@ -141,16 +149,16 @@ class Metric(ABC):
     lowers the loss, so that its value without suppression bounds everything above a node.
     """
 
-    # Generalizing never lowers the loss.
     monotone: ClassVar[When]
-    # The loss is `total` of the sum over columns of a value per level, which `table` gives.
-    separable: ClassVar[When] = When.NEVER
-    # The loss needs of the classes their sizes alone.
+    """Generalizing never lowers the loss, which lets a search skip nodes."""
+    separable: ClassVar[When] = When.NEVER  # it is `total` of the sum of what `table` gives
+    """The loss is made of one number per column and level: that of every node is known without counting."""
     by_size: ClassVar[bool] = False
-    # Column weights of the policy count.
+    """Whether the loss needs of the classes their sizes alone: values need not be told apart."""
     weighted: ClassVar[bool] = False
-    # The loss needs a level of every group, which a range of values does not have.
+    """Whether the `weight` of a column in the policy counts."""
     by_level: ClassVar[bool] = False
+    """Whether the loss needs a level of every group, which a range of values does not have."""
 
     @abstractmethod
     def loss(self, problem: Problem, recoding: Recoding, classes: Classes, suppressed: BoolArray) -> float:
@@ -179,10 +187,13 @@ class Algorithm(ABC):
     """A search for a recoding."""
 
     guarantee: ClassVar[Guarantee]
+    """What is proven of the result."""
     # Where nothing is acceptable the error says itself what would do; else the lattice's top tells.
     explains: ClassVar[bool] = False
     # It asks for nodes alone, so that the combinations may stay in an engine.
     far: ClassVar[bool] = False
+    # The sensitive column goes into a table of its own, which tells its values by groups of records.
+    apart: ClassVar[bool] = False
 
     @property
     def needs_label(self) -> bool:
@@ -192,6 +203,17 @@ class Algorithm(ABC):
     def refuses(self, problem: Problem) -> str | None:
         """Say why this problem cannot be honoured, or None; one who prunes needs a monotone problem."""
         return None
+
+    def unfit(self, models: Sequence[Model], sensitive: Sequence[str]) -> str | None:
+        """Say why no table with these sensitive columns could honour the models, or None."""
+        return None
+
+    def tested(self, identifying: Sequence[int]) -> Sequence[tuple[int, ...]]:
+        """Return the sets of columns of which a release shows no rare combination, where models do not judge.
+
+        Each column is told by how identifying it is.
+        """
+        return ()
 
     def to_compile(self) -> list[Callable[[], object]]:
         """Return what compiles the kernels of this search alone that are not compiled on this machine."""
@@ -237,8 +259,8 @@ class Target:
 class Engine(ABC):
     """Where tables live: counts combinations and recodes rows; `Any` is the engine's own table."""
 
-    # What the engine reads and writes, by file ending.
     formats: ClassVar[tuple[str, ...]] = ()
+    """The files that it reads and writes, by ending."""
 
     @abstractmethod
     def open(self, source: Any) -> Any:
@@ -262,6 +284,14 @@ class Engine(ABC):
         for name in columns:
             counts, domains = self.count(table, [name])
             yield counts, domains[name]
+
+    def lone_values(self, table: Any, columns: Sequence[str]) -> dict[str, int]:
+        """Count, of each column that holds single values, those that occur once.
+
+        0 will do for a column that has values for fewer than two of three rows: they are not nearly unique.
+        """
+        counted = zip(columns, self.count_each(table, columns), strict=True)
+        return {name: int((counts.sizes == 1).sum()) for name, (counts, _) in counted}
 
     @abstractmethod
     def recode(
@@ -304,12 +334,20 @@ class Engine(ABC):
         """The bytes that a run may take."""
         return limit_of(None)
 
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What whoever gave the tables should know of how they were read."""
+        return ()
+
     def spill(self, folder: Path) -> None:  # noqa: B027 - an engine may have no use for it
         """Be told of a folder, closed to others, for what does not fit in memory."""
 
     @abstractmethod
     def materialize(self, table: Any, like: Any, as_is: Sequence[str]) -> Any:
         """Return a table of the same kind as the one that came in; some columns keep their types."""
+
+    def interrupt(self) -> None:  # noqa: B027 - an engine may be unable to
+        """End the query that another thread waits for, as Ctrl-C would; nothing where there is none."""
 
     def close(self) -> None:  # noqa: B027 - an engine may have nothing to let go of
         """Let go of what was put aside for a run."""

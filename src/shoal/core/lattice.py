@@ -14,7 +14,7 @@ from math import prod
 import numpy as np
 
 from shoal.core.arrays import FloatArray, IntArray
-from shoal.errors import PolicyError, UnknownName
+from shoal.errors import PolicyError, UnknownName, meant
 
 Node = tuple[int, ...]
 Index = tuple[int, ...]
@@ -129,7 +129,8 @@ class Lattice:
     def narrowed(self, levels: Mapping[str, int]) -> Lattice:
         """Return the part of the lattice in which some columns have a fixed level."""
         low, high = list(self.low), list(self.high)
-        for name, level in levels.items():
+        for given, level in levels.items():
+            name = meant(given, self.columns)
             if name not in self.columns:
                 raise UnknownName(name, "quasi-identifier", self.columns)
             axis = self._axis_of[self.columns.index(name)]

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from shoal.core.builder import Builder, Labels, not_nested
 from shoal.core.counts import Domain
 from shoal.core.hierarchy import Hierarchy
-from shoal.errors import HierarchyError
+from shoal.errors import HierarchyError, so_many
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class Csv(Listed):
         return {row[0]: row[1:] for row in self.rows}
 
     def _miss(self) -> str:
-        return "not in the file. Add a row for each, or name codes under 'unknown'. --reveal lists them."
+        return "not in the file. Add a row for each, or name codes under 'unknown'."
 
 
 @dataclass(frozen=True)
@@ -148,7 +148,9 @@ def _csv_rows(path: Path, column: str) -> tuple[Labels, ...]:
             file.seek(0)
             read = list(csv.reader(file, delimiter=";" if ";" in first else ","))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not a CSV file in UTF-8"
+        reason = error.strerror if isinstance(error, OSError) else "it is not a CSV file"
+        if isinstance(error, UnicodeDecodeError):
+            reason = "it is not UTF-8 text. Save it as CSV UTF-8"
         message = f"Hierarchy of {column!r}: cannot read {str(path)!r}: {reason}."
         raise HierarchyError(message) from None
     rows: dict[str, Labels] = {}
@@ -157,7 +159,7 @@ def _csv_rows(path: Path, column: str) -> tuple[Labels, ...]:
             continue
         first_row = next(iter(rows.values()), tuple(row))
         if len(row) != len(first_row):
-            told = f"row {number} has {len(row)} levels, row 1 has {len(first_row)}"
+            told = f"row {number} has {so_many(len(row), 'level')}, row 1 has {len(first_row)}"
             message = f"Hierarchy of {column!r}: {told}."
             raise HierarchyError(message)
         if rows.setdefault(row[0], tuple(row)) != tuple(row):

@@ -71,15 +71,3 @@ def table(
     parts = tag("caption", caption), tag("thead", tag("tr", *head)), tag("tbody", *body)
     made = tag("table", *parts, class_=narrow)
     return tag("div", made, class_="wide", role="region", aria_label=caption, tabindex=0)
-
-
-def percent(share: float) -> str:
-    """Write a share in percent; what is neither nothing nor all never looks like it.
-
-    >>> [percent(share) for share in (0, 0.00012, 0.05, 1 / 3, 0.99999, 1)]
-    ['0%', '0.012%', '5%', '33.3%', '99.9%', '100%']
-    """
-    if 0 < share < 0.001:
-        return f"{100 * share:.2g}%"
-    rounded = min(round(100 * share, 1), 99.9) if share < 1 else 100 * share
-    return f"{rounded:.1f}".removesuffix(".0") + "%"

@@ -178,6 +178,6 @@ def _falls_short(problem: Problem, found: Evaluation, lost: int) -> Infeasible:
     message = (
         f"The recipe no longer holds: {found.suppressed} of {problem.records} records would have to be "
         f"suppressed ({lost} of them have values that none of its classes covers), and the limit is "
-        f"{problem.limit}. Anonymize this table anew{', or allow more' if nearest else ''}."
+        f"{problem.limit}. Anonymize this table anew."
     )
     return Infeasible(message, nearest)

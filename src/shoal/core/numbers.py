@@ -11,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 
 from shoal.core.arrays import IntArray
-from shoal.core.builder import Builder, Labels, not_nested, number_of
+from shoal.core.builder import COMMA, POINT, Builder, Labels, not_nested, number_of
 from shoal.core.counts import Domain
 from shoal.core.hierarchy import TOP, Bounds, Hierarchy
 from shoal.errors import HierarchyError
@@ -25,6 +25,12 @@ class Banded(Builder):
 
     fractions: bool | None = None
     """Write bands as `[45, 50)` instead of `45-49`; without it, where some number has a fraction."""
+    decimal: str = POINT
+    """The decimal sign of the column's numbers, `.` or `,`; bands are written with a point."""
+
+    def number(self, text: str) -> Decimal | None:
+        """Read a number as the column writes it, or return None."""
+        return number_of(text, self.decimal)
 
     def bands(self, number: Decimal) -> list[Band]:
         """Return the bands of a number, from level 1 up."""
@@ -38,21 +44,21 @@ class Banded(Builder):
         """Compare codes as numbers too: 99.0 is 99."""
         if not self.unknown or text in self.unknown:
             return text in self.unknown
-        number = number_of(text)
-        return number is not None and number in map(number_of, self.unknown)
+        number = self.number(text)
+        return number is not None and number in map(self.number, self.unknown)
 
     def settled(self, texts: Sequence[str | None]) -> Banded:
         """Return the rule with the style of its labels fixed."""
         if self.fractions is not None:
             return self
-        numbers = [number_of(text) for text in texts if text is not None and not self.is_unknown(text)]
+        numbers = [self.number(text) for text in texts if text is not None and not self.is_unknown(text)]
         found = [*self.points(), *(number for number in numbers if number is not None)]
         return replace(self, fractions=not all(map(_whole, found)))
 
     def labels(self, texts: Sequence[str]) -> list[Labels | None]:
         """Give each number the bands it falls into."""
         style = self.settled(texts)
-        numbers = [number_of(text) for text in texts]
+        numbers = [self.number(text) for text in texts]
         with localcontext(prec=80):  # long numbers in narrow bands
             return [None if n is None else tuple(map(style.label, self.bands(n))) for n in numbers]
 
@@ -85,7 +91,7 @@ class Banded(Builder):
         }
         with localcontext(prec=80):
             for code, text in enumerate(domain.texts):
-                number = number_of(text) if text is not None and not self.is_unknown(text) else None
+                number = self.number(text) if text is not None and not self.is_unknown(text) else None
                 if text is not None:
                     ends[text] = (number, number)
                 for band in self.bands(number) if number is not None and code in first else ():
@@ -103,9 +109,10 @@ class Banded(Builder):
         return super().covers(label) if label == TOP else f"numbers in {label}"
 
     def _miss(self) -> str:
+        example, other = ("3.5", COMMA) if self.decimal == POINT else ("3,5", POINT)
         return (
-            "not a number such as 42 or 3.5, with a point. Name codes under 'unknown', or use another "
-            "builder. --reveal lists them."
+            f"not a number such as 42 or {example}. Name codes under 'unknown', say decimal: '{other}' if "
+            "that is their decimal sign, or use another builder."
         )
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from shoal.core.block import block, cut, first, quiet
 from shoal.core.markup import joined, own, table, tag
+from shoal.errors import so_many
 
 if TYPE_CHECKING:
     from shoal.core.hierarchy import Hierarchy
@@ -22,7 +23,7 @@ _LONGEST = 32  # characters of a label
 def outline(hierarchy: Hierarchy) -> str:
     """Return the levels with their groups, and a few values from level 0 to the top, as HTML."""
     levels, values = hierarchy.height + 1, len(hierarchy.labels[0])
-    told = f": {values:,} value{'' if values == 1 else 's'}, {levels} level{'' if levels == 1 else 's'}"
+    told = f": {so_many(values, 'value')}, {so_many(levels, 'level')}"
     parts: list[object] = [
         table(
             "Level 0 is the value as it is; each level merges whole groups of the one below",

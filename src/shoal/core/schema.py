@@ -15,6 +15,9 @@ class Role(StrEnum):
     OTHER = "other"
 
 
+AS_IS = (Role.SENSITIVE, Role.OTHER)  # columns that are released as they are
+
+
 @dataclass(frozen=True)
 class Schema:
     """The role of every column, in the table's order of the policy."""

@@ -42,7 +42,7 @@ Form = Literal["elliot", "arx", "ihsn"]
 MOST_COLUMNS = 63  # the bits of a mask
 MOST_SETS = 1 << 24  # that are looked at, at most
 _BYTES = 1 << 28  # for a bit for each unique record and set; more records are searched part by part
-_MOST_SPREAD = 27  # columns up to which a greater score means a greater risk
+MOST_SPREAD = 27  # columns up to which DIS-SUDA is defined: its published power ends there
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,9 +115,9 @@ class Suda:
         ARX). The power falls with the columns and is 0 at 28, where scores would no longer count. Records
         that are unique but have no MSU of at most so many columns as were looked for get 0.
         """
-        if self.columns > _MOST_SPREAD:
+        if self.columns > MOST_SPREAD:
             message = (
-                f"DIS-SUDA scores are defined for at most {_MOST_SPREAD} columns, got {self.columns}. "
+                f"DIS-SUDA scores are defined for at most {MOST_SPREAD} columns, got {self.columns}. "
                 "Name fewer columns, or use the scores as they are."
             )
             raise UsageError(message)

@@ -12,6 +12,7 @@ from shoal.policies.guesses import Guess
 
 T = TypeVar("T")
 ColumnSet = tuple[str, ...]  # in the order of the diagnosis
+MOST_SETS = 1 << 20  # in a table: all of 20 columns
 
 
 @dataclass(frozen=True)

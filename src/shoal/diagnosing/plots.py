@@ -6,11 +6,16 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Sequence
 from statistics import median
+from typing import TYPE_CHECKING
 
-from shoal.diagnosis import MOST_SETS, Diagnosis, Limit
+from shoal.diagnosing.findings import MOST_SETS
+from shoal.errors import so_many
 from shoal.plot_lines import Line
 from shoal.plots import Plot, Strip
 from shoal.policies.shares import limit_in_records
+
+if TYPE_CHECKING:
+    from shoal.diagnosis import Diagnosis, Limit
 
 _DOTS = 300  # of one size
 _SETS = 20_000  # that are counted for a plot where nobody says how large they may be
@@ -30,14 +35,14 @@ def diagnosis_plots(
     for columns, k in table.items():
         by_size[len(columns)].append(k)
     limit = limit_in_records(suppression_limit, diagnosis.records)
-    after = f", at most {limit:,} records suppressed" if limit else ""
+    after = f", at most {so_many(limit, 'record')} suppressed" if limit else ""
     every = diagnosis.number_of_sets(size)
-    bounded = f"sets of at most {size} column{'s' if size > 1 else ''}" if size < number else ""
+    bounded = f"sets of at most {so_many(size, 'column')}" if size < number else ""
     stopped = "" if table.complete else f"stopped: {len(table):,} of {every:,} sets"
     missing = ", ".join(filter(None, (bounded, stopped)))
     if not by_size:
         return [_curve(diagnosis)], f"{missing}, so that only what suppression costs is drawn"
-    of = f"{len(table):,} sets of {number} columns" + (f" ({missing})" if missing else "")
+    of = f"{so_many(len(table), 'set')} of {so_many(number, 'column')}" + (f" ({missing})" if missing else "")
     after += f"\n{missing}" if missing else ""
     plots = [
         _curve(diagnosis),

@@ -6,13 +6,14 @@ A question says which wishes it needs and which it takes; 5 to 8 are 1 to 4 afte
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
+from shoal.column_names import check_asked
 from shoal.diagnosing.findings import Overview, Sets, SetTable, Suggestion, Suppression
-from shoal.errors import UnknownName, UsageError, has_any, no_such_columns
+from shoal.errors import UnknownName, UsageError
 from shoal.policies.guesses import Guess
 from shoal.policies.shares import limit_in_records
 
@@ -129,7 +130,7 @@ def ask(diagnosis: Diagnosis, question: int | str, **wishes: Any) -> Answer:
     given = check_wishes(question, wishes)
     asked = QUESTIONS[str(question)]
     if "columns" in given:
-        given["columns"] = check_names(given["columns"], diagnosis.columns)
+        given["columns"] = check_asked(given["columns"], diagnosis.columns)
     if "most" in given:
         given["most"] = min(given["most"], diagnosis.records)
     found = getattr(diagnosis, asked.method)(**given)
@@ -174,27 +175,6 @@ def check_wishes(
     if "suppression_limit" in given and isinstance(given["suppression_limit"], str):
         limit_in_records(given["suppression_limit"], 1)
     return given
-
-
-def check_names(columns: Iterable[str], available: Sequence[str]) -> list[str]:
-    """Take names of columns, each once; a single text is one name."""
-    if not isinstance(columns, Iterable):
-        message = f"columns must be names, such as ['age', 'sex'], got {columns!r}."
-        raise UsageError(message)
-    chosen = [columns] if isinstance(columns, str) else list(columns)
-    if not chosen:
-        message = "No columns are named. Name at least one."
-        raise UsageError(message)
-    if not has_any(chosen, available):
-        raise UsageError(no_such_columns())
-    for name in chosen:
-        if name not in available:
-            raise UnknownName(str(name), "column", available)
-    repeated = next((name for name in chosen if chosen.count(name) > 1), None)
-    if repeated is not None:
-        message = f"Column {repeated!r} is named twice. Name each column once."
-        raise UsageError(message)
-    return chosen
 
 
 def check_whole(name: str, number: object) -> int:

@@ -7,13 +7,14 @@ import gzip
 import re
 import shutil
 import tempfile
+import warnings
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import duckdb
 import ibis
@@ -26,17 +27,23 @@ from shoal.core.arrays import IntArray
 from shoal.core.contracts import Target
 from shoal.core.counts import Counts, Domain
 from shoal.engines import relations
-from shoal.engines.each import count_each
+from shoal.engines.content import check_content
+from shoal.engines.each import count_each, lone_of
 from shoal.engines.foreign import READERS, read_foreign
-from shoal.engines.frames import check_names, checked, header_of
-from shoal.engines.over_ibis import HELD, TO_UTF_8, OverIbis, check_file, ending_of, held_name
-from shoal.errors import DataError, OutputError, UsageError
+from shoal.engines.frames import check_names, checked
+from shoal.engines.names import quoted
+from shoal.engines.over_ibis import HELD, OverIbis, check_file, ending_of, held_name
+from shoal.engines.text import TO_UTF_8, UTF_8, TextFile, other_encoding, read_header
+from shoal.errors import DataError, OutputError, Remark, UsageError
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class DuckDb(OverIbis):
     """Reads and writes files in place; rows never pass through Python."""
 
+    estimates: ClassVar[bool] = True
     formats: ClassVar[tuple[str, ...]] = (".csv", ".csv.gz", ".tsv", ".parquet", ".arrow", ".feather")
     sorts: ClassVar[bool] = True
 
@@ -51,6 +58,12 @@ class DuckDb(OverIbis):
         connection.raw_sql(f"SET memory_limit = '{self.memory // 2}B'")
         return connection
 
+    def interrupt(self) -> None:
+        """End the query under way."""
+        with suppress(duckdb.Error):  # it may be closed
+            if "connection" in self.__dict__:
+                self.connection.con.interrupt()
+
     def spill(self, folder: Path) -> None:
         """Let what does not fit in memory go to a folder, unless some has already gone elsewhere."""
         with suppress(duckdb.NotImplementedException):
@@ -59,6 +72,16 @@ class DuckDb(OverIbis):
     @cached_property
     def _paths(self) -> dict[str, Path]:
         return {}
+
+    @cached_property
+    def _texts(self) -> dict[str, TextFile]:
+        """The text files that the database reads, by the names of their views."""
+        return {}
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """Which texts are not UTF-8."""
+        return tuple(f"The table {text.remark}" for text in self._texts.values() if text.encoding != UTF_8)
 
     def path_of(self, table: Table) -> Path | None:
         """Return the file behind a table, to name it in errors."""
@@ -72,11 +95,12 @@ class DuckDb(OverIbis):
 
     def fetch(self, table: Table) -> pa.Table:
         """Run a query."""
-        return self.connection.to_pyarrow(table)
+        return self._asked(lambda: self.connection.to_pyarrow(table))
 
     def kept(self, table: Table) -> Table:
         """Work a table out once, into a temporary table."""
-        return self.connection.create_table(held_name(), table, temp=True)
+        name = held_name()
+        return self._asked(lambda: self.connection.create_table(name, table, temp=True))
 
     def distinct(self, table: Table, columns: Sequence[str]) -> tuple[dict[str, pa.Array], int]:
         """Return the distinct values of columns, and the rows, in one pass."""
@@ -88,7 +112,14 @@ class DuckDb(OverIbis):
             self.fetch(table.limit(0))  # what Ibis holds itself is put into the database only when fetched
             kinds = {name: table.schema()[name] for name in columns}
             text = str(self.connection.compile(table))
-            yield from count_each(text, kinds, lambda query: self.connection.con.sql(query).to_arrow_table())
+            ask = self.connection.con.sql
+            yield from count_each(text, kinds, lambda query: self._asked(lambda: ask(query).to_arrow_table()))
+
+    def lone_of(self, table: Table, columns: Sequence[str]) -> dict[str, int]:
+        """Count values that occur once, of all columns by one query."""
+        ask = self.connection.con.sql
+        text = str(self.connection.compile(table))
+        return lone_of(text, columns, lambda query: self._asked(lambda: ask(query).to_arrow_table()))
 
     def positions(
         self, table: Table, columns: Sequence[str], domains: Mapping[str, Domain], keys: IntArray
@@ -103,7 +134,7 @@ class DuckDb(OverIbis):
 
     def target(self, output: str | Path) -> Target:
         """Tell a file's format by its ending."""
-        return Target(str(output), "file", ending_of(Path(output), self.formats))
+        return Target(str(output), "file", ending_of(Path(output), self.formats, READERS))
 
     def write(self, table: Table, target: Target) -> None:
         """Write a file in the format that its ending says."""
@@ -111,13 +142,14 @@ class DuckDb(OverIbis):
         try:
             with self.told():
                 if kind == ".parquet":
-                    self.connection.to_parquet(table, path)
+                    self._asked(lambda: self.connection.to_parquet(table, path))
                 elif kind in (".arrow", ".feather"):
                     pyarrow.feather.write_feather(self.fetch(table), str(path))
                 else:
                     delimiter = "\t" if kind == ".tsv" else ","
-                    options = {"compression": "gzip"} if kind.endswith(".gz") else {}
-                    self.connection.to_csv(table, path, header=True, delimiter=delimiter, **options)
+                    options: dict[str, Any] = {"compression": "gzip"} if kind.endswith(".gz") else {}
+                    options |= {"header": True, "delimiter": delimiter}
+                    self._asked(lambda: self.connection.to_csv(table, path, **options))
         except OSError as error:
             if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS):
                 raise  # the draft says where, and what to do
@@ -129,6 +161,7 @@ class DuckDb(OverIbis):
         path = Path(source)
         kind = ending_of(path, (*self.formats, *READERS))
         check_file(path)
+        check_content(path, kind)
         with self.told(path):
             if kind in (".arrow", ".feather"):
                 return self.hold(checked(pyarrow.feather.read_table(str(path))))
@@ -144,17 +177,47 @@ class DuckDb(OverIbis):
 
     def _read_text(self, path: Path, kind: str) -> Table:
         """Read every column as text, so that 007 stays 007 and what is kept as is stays as it was."""
-        names, delimiter = header_of(path, kind)
-        return self.connection.read_csv(
+        try:
+            text = read_header(path, kind)
+        except UnicodeDecodeError:
+            text = read_header(path, kind, other_encoding(path, kind) or UTF_8)
+            name = held_name()
+            self._view(name, text)
+            return self.connection.table(name)
+        table = self.connection.read_csv(
             str(path),
-            columns=dict.fromkeys(names, "VARCHAR"),
+            columns=dict.fromkeys(text.names, "VARCHAR"),
             auto_detect=False,
             header=True,
-            delim=delimiter,
+            delim=text.delimiter,
             quote='"',
             escape='"',
             nullstr="",
         )
+        self._texts[table.get_name()] = text
+        return table
+
+    def _view(self, name: str, text: TextFile) -> None:
+        """Let the database read a text that is not UTF-8 by a name, and say so."""
+        text.check()
+        self.connection.con.register(name, text.dataset())
+        self._texts[name] = text
+        warnings.warn(f"{str(text.path)!r} {text.remark}", Remark, stacklevel=2)
+
+    def _asked(self, ask: Callable[[], T]) -> T:
+        """Ask the database; where a text turns out not to be UTF-8, once more with the encoding it has."""
+        try:
+            return ask()
+        except duckdb.InvalidInputException:
+            # What was read before is the same in both: a file with letters in UTF-8 is refused.
+            for name, text in list(self._texts.items()):
+                encoding = other_encoding(text.path, text.ending) if text.encoding == UTF_8 else None
+                if encoding is None:
+                    continue
+                self.connection.con.execute("DROP VIEW " + quoted((name,), '"'))
+                self._view(name, replace(text, encoding=encoding))
+                return self._asked(ask)
+            raise
 
     @contextmanager
     def told(self, path: Path | None = None) -> Iterator[None]:
@@ -162,10 +225,10 @@ class DuckDb(OverIbis):
         try:
             yield
         except (gzip.BadGzipFile, EOFError):
-            message = f"{str(path)!r} is not a gzip file."
+            message = f"{str(path)!r} cannot be read: what is compressed in it is cut short or damaged."
             raise DataError(message) from None
-        except UnicodeDecodeError:
-            message = f"{str(path)!r} is not UTF-8 text. {TO_UTF_8}"
+        except UnicodeError:
+            message = f"{str(path)!r} is not text that can be read. {TO_UTF_8}"
             raise DataError(message) from None
         except duckdb.InterruptException:
             raise KeyboardInterrupt from None  # the database's word for a signal
@@ -186,15 +249,22 @@ class DuckDb(OverIbis):
                 where = f"in the folder {str(Path(named[1]).parent)!r}" if named else "on the disk"
                 message = f"No space is left {where}. Free some space there and run again."
                 raise OutputError(message) from None
+            if path is not None and path.suffix.lower() == ".gz":
+                message = f"{str(path)!r} cannot be read: what is compressed in it is cut short or damaged."
+                raise DataError(message) from None
             what = repr(str(path)) if path else "a file"
             message = f"The database could not read or write {what}."
             raise DataError(message) from None
         except (duckdb.Error, pa.ArrowException) as error:
-            line = re.search(r"Line: (\d+)", str(error))
-            where = f" at line {line.group(1)}" if line else ""
-            what = "is not UTF-8 text" if "utf" in str(error).lower() else "cannot be read"
-            name = repr(str(path)) if path else "The table"
-            check = "Check its delimiter, quotes, line ends and encoding."
-            check = TO_UTF_8 if "UTF-8" in what else check
-            message = f"{name} {what}{where} ({type(error).__name__}). {check}"
-            raise DataError(message) from None
+            raise DataError(self._fault(path, str(error))) from None
+
+    def _fault(self, path: Path | None, told: str) -> str:
+        """Say what is wrong with a file, or with one of those that were opened."""
+        for text in self._texts.values():
+            fault = text.fault() if path in (None, text.path) else None
+            if fault is not None:
+                return f"{str(text.path)!r} cannot be read: {fault}"
+        line = re.search(r"Line: (\d+)", told)
+        where = f" at line {line.group(1)}" if line else ""
+        name = repr(str(path)) if path else "The table"
+        return f"{name} cannot be read{where}. Check that it is whole, and written as its name says."

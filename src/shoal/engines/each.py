@@ -45,6 +45,17 @@ def count_each(table: str, kinds: Mapping[str, Any], ask: Ask) -> Iterator[tuple
         yield HeldCounts(layout([domain.bits]), np.arange(len(sizes))[np.newaxis], sizes, {}), domain
 
 
+def lone_of(table: str, names: Sequence[str], ask: Ask) -> dict[str, int]:
+    """Count the values of columns of any types that occur once, by one query."""
+    if not names:
+        return {}
+    place, sets = _sets(names)
+    alone = f"SELECT {place} AS {_PLACE}\nFROM ({table}) GROUP BY GROUPING SETS ({sets}) HAVING COUNT(*) = 1"
+    found = ask(f"SELECT {_PLACE}, COUNT(*) AS {COUNT} FROM ({alone}) GROUP BY {_PLACE}")
+    seen = dict(zip(found[_PLACE].to_pylist(), found[COUNT].to_pylist(), strict=True))
+    return {name: seen.get(number, 0) for number, name in enumerate(names)}
+
+
 def query(table: str, names: Sequence[str]) -> str:
     """Write a query each of whose rows is a value of one column, which its place tells.
 
@@ -53,11 +64,17 @@ def query(table: str, names: Sequence[str]) -> str:
     COALESCE("a", "b") AS value, COUNT(*) AS n
     FROM (SELECT 1 AS a, 2 AS b) GROUP BY GROUPING SETS (("a"), ("b"))
     """
-    columns = [quoted((name,), '"') for name in names]
-    places = " ".join(f"WHEN GROUPING({column}) = 0 THEN {place}" for place, column in enumerate(columns))
-    sets = ", ".join(f"({column})" for column in columns)
+    place, sets = _sets(names)
+    values = ", ".join(quoted((name,), '"') for name in names)
     return (
-        f"SELECT CASE {places} END AS {_PLACE},\n"
-        f"COALESCE({', '.join(columns)}) AS {_VALUE}, COUNT(*) AS {COUNT}\n"
+        f"SELECT {place} AS {_PLACE},\n"
+        f"COALESCE({values}) AS {_VALUE}, COUNT(*) AS {COUNT}\n"
         f"FROM ({table}) GROUP BY GROUPING SETS ({sets})"
     )
+
+
+def _sets(names: Sequence[str]) -> tuple[str, str]:
+    """Write which column a row is of, and the sets of one column each by which to group."""
+    columns = [quoted((name,), '"') for name in names]
+    places = " ".join(f"WHEN GROUPING({column}) = 0 THEN {place}" for place, column in enumerate(columns))
+    return f"CASE {places} END", ", ".join(f"({column})" for column in columns)

@@ -24,9 +24,9 @@ def read_foreign(path: Path, ending: str) -> pa.Table:
         return read(library, str(path), ending)
     except DataError:
         raise
-    except Exception as error:
+    except Exception:
         # Each library has errors of its own, whose texts may quote cells.
-        message = f"{str(path)!r} cannot be read as {ending} ({type(error).__name__})."
+        message = f"{str(path)!r} cannot be read as {ending}: it is damaged, or of another program."
         raise DataError(message) from None
 
 

@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import csv
-import gzip
-import io
-import re
 from collections.abc import Sequence
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -16,6 +11,8 @@ import pyarrow.compute as pc
 
 from shoal.engines.relations import OWN
 from shoal.errors import DataError
+
+_HEADER = "Does the table begin with a line of column names? Give every column one of its own."
 
 
 def check_names(names: Sequence[str]) -> None:
@@ -26,18 +23,16 @@ def check_names(names: Sequence[str]) -> None:
     seen: dict[str, int] = {}
     for place, name in enumerate(names, 1):
         if not name:
-            message = f"Column {place} has no name. Give every column one."
+            message = f"Column {place} has no name. {_HEADER}"
             raise DataError(message)
         if name.startswith(OWN):
             message = f"Column {name!r}: names that begin with {OWN!r} are shoal's own. Rename it."
             raise DataError(message)
         other = seen.setdefault(name.lower(), place)
         if other != place:
-            # A name that stands twice is not shown: such a line may be a record and no header.
-            same = "the same name"
-            if names[other - 1] != name:
-                same = f"names that differ only in case: {names[other - 1]!r} and {name!r}"
-            message = f"Columns {other} and {place} have {same}. Rename one."
+            # Neither name is shown: such a line may be a record and no header.
+            same = "the same name" if names[other - 1] == name else "names that differ only in case"
+            message = f"Columns {other} and {place} have {same}. {_HEADER}"
             raise DataError(message)
 
 
@@ -135,20 +130,3 @@ def _zone_of(frame: Any, name: str) -> str | None:
         return None
     zone = getattr(kind, "tz", None) or getattr(kind, "time_zone", None)
     return None if zone is None else str(zone)
-
-
-def header_of(path: Path, ending: str) -> tuple[list[str], str]:
-    """Read the names of a text file's columns, and guess its delimiter from that line alone.
-
-    A guess that looks at rows can take a ragged row for the header.
-    """
-    opener = gzip.open if ending.endswith(".gz") else open
-    with opener(path, "rt", encoding="utf-8-sig", newline="") as file:
-        header = file.readline()
-        while header.count('"') % 2 and (more := file.readline()):  # a name may hold line breaks
-            header += more
-    outside = re.sub(r'"[^"]*"', "", header)
-    delimiter = "\t" if ending == ".tsv" else max(",;\t|", key=outside.count)
-    names = next(csv.reader(io.StringIO(header, newline=""), delimiter=delimiter), [])
-    check_names(names)
-    return names, delimiter

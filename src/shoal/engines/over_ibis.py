@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -24,7 +24,6 @@ from shoal.engines.recode import recode
 from shoal.engines.relations import Site
 from shoal.errors import DataError
 
-TO_UTF_8 = "Convert it first: iconv -f WINDOWS-1252 -t UTF-8 OLD > NEW, or save it as CSV UTF-8."
 HELD = "shoal_"  # begins the names of tables that hold what we put into a backend
 
 
@@ -97,6 +96,11 @@ class OverIbis(Engine, Site):
         with self.told(self.path_of(table)):
             return relations.count(self, table, columns, sensitive, self.memory)
 
+    def lone_values(self, table: Table, columns: Sequence[str]) -> dict[str, int]:
+        """Count values that occur once, inside the backend."""
+        with self.told(self.path_of(table)):
+            return relations.lone_values(self, table, columns)
+
     def recode(
         self,
         table: Table,
@@ -124,13 +128,16 @@ def held_name() -> str:
     return f"{HELD}{uuid4().hex}"
 
 
-def ending_of(path: Path, known: Sequence[str]) -> str:
-    """Return the ending that tells a file's format."""
+def ending_of(path: Path, known: Sequence[str], read_only: Collection[str] = ()) -> str:
+    """Return the ending that tells a file's format; some can be read and not be written."""
     refuse_address(str(path))
     for ending in sorted(known, key=len, reverse=True):
         if path.name.lower().endswith(ending):
             return ending
-    message = f"Unknown format of {path.name!r}. Use one of {', '.join(known)}."
+    what = f"Unknown format of {path.name!r}"
+    if path.name.lower().endswith(tuple(read_only)):
+        what = f"Cannot write {path.name!r}: {path.suffix.lower()} files can only be read"
+    message = f"{what}. Use one of {', '.join(known)}."
     if path.is_dir():
         message = f"{str(path)!r} is a folder. Name a file that ends in one of {', '.join(known)}."
     raise DataError(message)

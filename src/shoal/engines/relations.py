@@ -40,6 +40,8 @@ class Site(ABC):
 
     # Its threads sort what is grouped faster than ours would.
     sorts: ClassVar[bool] = False
+    # It tells about how many values a column has, of many columns at once, by one cheap reading.
+    estimates: ClassVar[bool] = False
 
     @abstractmethod
     def hold(self, table: pa.Table) -> Table:
@@ -56,6 +58,11 @@ class Site(ABC):
     def distinct(self, table: Table, columns: Sequence[str]) -> tuple[dict[str, pa.Array], int]:
         """Return the distinct values of columns, a null among them where there is one; and the rows."""
         return {name: values_of(self, table, name) for name in columns}, rows_of(self, table)
+
+    def lone_of(self, table: Table, columns: Sequence[str]) -> dict[str, int]:
+        """Count the values of each column that occur once."""
+        sizes = {name: table.group_by(name).aggregate(**{COUNT: table.count()}) for name in columns}
+        return {name: rows_of(self, found.filter(found[COUNT] == 1)) for name, found in sizes.items()}
 
 
 def distinct_at_once(
@@ -180,6 +187,33 @@ def rows_of(site: Site, table: Table) -> int:
     """Count the rows of a table."""
     counted = site.fetch(table.aggregate(**{COUNT: table.count()}))
     return int(counted[COUNT][0].as_py())
+
+
+def lone_values(site: Site, table: Table, columns: Sequence[str]) -> dict[str, int]:
+    """Count the values of each column that occur once; 0 where fewer than two of three rows have their own.
+
+    An estimate, off by a few hundredths, tells that of all columns at once; only the others are grouped.
+    """
+    schema = table.schema()
+    single = [name for name in columns if _is_single(schema[name])]
+    found = dict.fromkeys(single, 0)
+    doubtful = _many(site, table, single) if site.estimates and single else single
+    return found | site.lone_of(table, doubtful)
+
+
+def _is_single(kind: Any) -> bool:
+    """Tell whether a type is one whose values can be grouped everywhere: not a list, nor a document."""
+    return bool(
+        kind.is_string() or kind.is_numeric() or kind.is_temporal() or kind.is_uuid() or kind.is_binary()
+    )
+
+
+def _many(site: Site, table: Table, columns: Sequence[str]) -> list[str]:
+    """Name the columns that seem to have a value for at least two of three rows."""
+    about = {f"{_VALUE}{place}": table[name].approx_nunique() for place, name in enumerate(columns)}
+    seen = site.fetch(table.aggregate(**about, **{COUNT: table.count()}))
+    least = seen[COUNT][0].as_py() * 2 / 3
+    return [name for place, name in enumerate(columns) if seen[f"{_VALUE}{place}"][0].as_py() > least]
 
 
 def changed() -> DataError:

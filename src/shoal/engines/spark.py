@@ -21,10 +21,11 @@ from ibis.expr.types import Table
 
 from shoal.core.contracts import TableEngine, Target
 from shoal.engines import relations
-from shoal.engines.frames import check_names, header_of
+from shoal.engines.frames import check_names
 from shoal.engines.names import parts_of, quoted, refuse_file
-from shoal.engines.over_ibis import HELD, TO_UTF_8, OverIbis, ending_of, held_name
+from shoal.engines.over_ibis import HELD, OverIbis, ending_of, held_name
 from shoal.engines.spark_session import OURS, connected, started
+from shoal.engines.text import TO_UTF_8, read_header
 from shoal.errors import DataError, OutputError
 
 _BROADCAST = 1_000_000  # rows that are sent to every worker; more are shuffled
@@ -39,6 +40,7 @@ class Spark(OverIbis, TableEngine):
     master: str = "local[*]"
     """Where a new session runs, as `local[4]` or `spark://host:7077`."""
 
+    estimates: ClassVar[bool] = True
     formats: ClassVar[tuple[str, ...]] = (".csv", ".tsv", ".parquet")
 
     @classmethod
@@ -141,14 +143,14 @@ class Spark(OverIbis, TableEngine):
         if ending == ".parquet":
             return self.session.read.parquet(where)
         try:
-            names, delimiter = header_of(first, first.suffix if first.suffix == ".gz" else ending)
+            header = read_header(first, first.suffix if first.suffix == ".gz" else ending)
         except (OSError, EOFError, UnicodeDecodeError):
             message = f"{str(path)!r} is not UTF-8 text. {TO_UTF_8}"
             raise DataError(message) from None
-        schema = ", ".join(f"{quoted((name,), '`')} STRING" for name in names)
+        schema = ", ".join(f"{quoted((name,), '`')} STRING" for name in header.names)
         # Names are checked, since one of many files may have its columns in another order.
         return self.session.read.csv(
-            where, schema=schema, header=True, sep=delimiter, quote='"', escape='"', multiLine=True,
+            where, schema=schema, header=True, sep=header.delimiter, quote='"', escape='"', multiLine=True,
             enforceSchema=False, mode="FAILFAST", nullValue="", emptyValue="",
         )  # fmt: skip
 

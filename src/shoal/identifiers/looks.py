@@ -11,7 +11,7 @@ from datetime import date
 
 from shoal.core.builder import number_of
 from shoal.identifiers import values as values_
-from shoal.identifiers.names import Word, plain, words_of
+from shoal.identifiers.names import Word, is_person, plain, weak_word_of, words_of
 from shoal.identifiers.patterns import Pattern, mostly, pattern_of, spread
 from shoal.identifiers.rule import IDENTIFIERS, Finding
 
@@ -19,10 +19,14 @@ _FLAGS = frozenset("yes no y n true false t f 0 1 2 ja nein oui non si nee unkno
 _GENERIC = ("person", "phone", "uuid")  # patterns that a name knows better
 
 
-def looks_like(name: str, texts: Sequence[str | None], *, records: int | None = None) -> Finding | None:
+def looks_like(
+    name: str, texts: Sequence[str | None], *, records: int | None = None, persons: bool = False
+) -> Finding | None:
     """Tell which of the 18 identifiers a column looks like, by its name and its distinct values.
 
-    `records` tells how many records there are: a weak name such as `id` counts only where the values differ.
+    `records` tells how many records there are: a weak name such as `id` counts only where the values differ;
+    that of a person, such as `name`, also where they are written in letters, or where `persons` tells that
+    another column is surely a person's name.
 
     >>> looks_like("contact", ["a@example.org", "b@example.org"]).reason
     'the values are written as e-mail addresses'
@@ -32,13 +36,31 @@ def looks_like(name: str, texts: Sequence[str | None], *, records: int | None = 
     values = spread(texts)
     if not values:
         return None
-    word = words_of(name, weak=records is None or len(texts) >= records / 4)
-    if word and all(value.lower() in _FLAGS for value in values[:5]) and len(values) <= 5:
+    differ = records is None or len(texts) >= records / 4
+    person = is_person(name) and (persons or mostly(values, values_.is_lettered))
+    word = words_of(name, weak=differ or person)
+    if _are_flags(values):
         word = None  # says whether there is one
     pattern = pattern_of(values)
     if word and (pattern is None or pattern.kind in _GENERIC or pattern.letter == word.letter):
         return _by_name(name, word, values, pattern)
     return None if pattern is None else _by_values(pattern)
+
+
+def may_be(name: str, texts: Sequence[str | None]) -> Finding | None:
+    """Tell which identifier a weak name may mean, however few values differ; none where they say yes or no.
+
+    >>> may_be("Name", ["Xy 1", "Xy 2"]).mark, may_be("mobile", ["yes", "no"])
+    ('(A) Names', None)
+    """
+    word = weak_word_of(name)
+    if word is None or _are_flags(spread(texts)):
+        return None
+    return Finding(IDENTIFIERS[word.letter], word.kind, "name", _named_as(word.letter, word.kind))
+
+
+def _are_flags(values: Sequence[str]) -> bool:
+    return 0 < len(values) <= 5 and all(value.lower() in _FLAGS for value in values)
 
 
 def _by_values(pattern: Pattern) -> Finding:
@@ -56,11 +78,16 @@ def _by_name(name: str, word: Word, values: Sequence[str], pattern: Pattern | No
     if pattern and word.weak:
         return _by_values(pattern)
     kind = "place" if word.kind == "zip" else word.kind
-    reason = f"named as {_WORDS.get(kind, identifier.title[0].lower() + identifier.title[1:])}"
-    return Finding(identifier, kind, "name", reason, sure=not word.weak)
+    return Finding(identifier, kind, "name", _named_as(word.letter, kind))
+
+
+def _named_as(letter: str, kind: str) -> str:
+    title = IDENTIFIERS[letter].title
+    return f"named as {_WORDS.get(kind, title[0].lower() + title[1:])}"
 
 
 _WORDS = {
+    "person": "a person, or a person's name",
     "code": "a number or code of a person",
     "place": "a place smaller than a state",
     "plan": "a number of a health plan",

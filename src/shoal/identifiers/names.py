@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from shoal.core.schema import Role
@@ -27,10 +27,15 @@ class Word:
     kind: str
     pattern: re.Pattern[str]
     weak: bool
+    whole: bool  # they must be all of the name
 
     def is_in(self, names: Sequence[str]) -> bool:
         """Tell whether one of the spellings of a name holds such a word."""
         return any(map(self.pattern.search, names))
+
+    def is_all_of(self, names: Sequence[str]) -> bool:
+        """Tell whether one of the spellings of a name is nothing but such a word."""
+        return any(map(self.pattern.fullmatch, names))
 
 
 def _read(tables: Sequence[str]) -> tuple[Word, ...]:
@@ -46,7 +51,7 @@ def _read(tables: Sequence[str]) -> tuple[Word, ...]:
 def _word(letter: str, kind: str, words: Sequence[str]) -> Word:
     joined = "|".join(map(_unaccented, words)).replace("NO", _NO).replace("WHEN", _WHEN)
     pattern = f"^(?:{joined})$" if "!" in kind else f"(?:^|_)(?:{joined})(?:_|$)"
-    return Word(letter, kind.rstrip("?!"), re.compile(pattern), "?" in kind)
+    return Word(letter, kind.rstrip("?!"), re.compile(pattern), "?" in kind, "!" in kind)
 
 
 def _unaccented(word: str) -> str:
@@ -96,7 +101,12 @@ def _spellings(name: str) -> tuple[str, ...]:
 
 _ALL = _read([language.WORDS for language in _LANGUAGES])
 WORDS = tuple(word for word in _ALL if word.letter != _NONE)
+_PERSONS = tuple(word for word in WORDS if word.letter == "A" and word.weak and word.whole)
 _OTHERS = tuple(word for word in _ALL if word.letter == _NONE)
+_FOREIGN_POSTCODES = (
+    _word("B", "zip", ["post_?codes?"]),  # postal_code is written everywhere
+    *(word for word in _read([language.WORDS for language in _LANGUAGES[1:]]) if word.kind == "zip"),
+)
 _IDENTIFYING = tuple(
     (what, re.compile("|".join(parts.split()), re.IGNORECASE)) for what, parts in english.IDENTIFIER_PARTS
 )
@@ -126,14 +136,67 @@ def roles_of(name: str) -> Iterator[tuple[Role, str]]:
         if parts.search(name):
             yield Role.IDENTIFIER, what
     word = words_of(name, weak=False)
-    if _says("address", names) and (word is None or word.letter == "B"):  # not of a computer or of mail
-        yield Role.IDENTIFIER, "a person's name or address"
     if any(map(_SENSITIVE.search, (name, *names))) or (word is None and _says("sensitive", names)):
         yield Role.SENSITIVE, "something that must not be learnt"
     # A place, a date or an age.
     outside = _says("quasi-identifier", names) if word is None else word.letter in ("B", "C")
     if outside or _QUASI.search(name):
         yield Role.QUASI_IDENTIFIER, "something known from outside"
+
+
+def weak_word_of(name: str) -> Word | None:
+    """Return the weak words that are all of a name; those of a person's name wherever they stand.
+
+    >>> [word and word.letter for word in map(weak_word_of, ("id", "ward_id", "doctor_name", "ward_name"))]
+    ['R', None, 'A', None]
+    """
+    word = words_of(name)
+    counts = word is not None and word.weak and (word.letter == "A" or word.is_all_of(_spellings(name)))
+    return word if counts else None
+
+
+def name_persons(names: Iterable[str]) -> bool:
+    """Tell whether one of the columns of a table is surely named as a person's name.
+
+    >>> name_persons(["Name", "Vorname"]), name_persons(["name", "species"])
+    (True, False)
+    """
+    words = (words_of(name, weak=False) for name in names)
+    return any(word is not None and word.letter == "A" for word in words)
+
+
+def is_person(name: str) -> bool:
+    """Tell whether a name is nothing but a word for a person or a person's name, which is a weak one.
+
+    >>> is_person("Name"), is_person("Patient"), is_person("nombre"), is_person("doctor_name")
+    (True, True, True, False)
+    """
+    return any(word.is_in(_spellings(name)) for word in _PERSONS)
+
+
+def is_address(name: str) -> bool:
+    """Tell whether a name is that of a street or an address; not of a computer's or for mail.
+
+    >>> is_address("Straße"), is_address("home_address"), is_address("ip_address"), is_address("city")
+    (True, True, False, False)
+    """
+    word = words_of(name, weak=False)
+    return _says("address", _spellings(name)) and (word is None or word.letter == "B")
+
+
+def is_postcode(name: str) -> bool:
+    """Tell whether a name is that of a postcode, of whatever country."""
+    word = words_of(name)
+    return word is not None and word.kind == "zip"
+
+
+def is_foreign_postcode(name: str) -> bool:
+    """Tell whether a name is that of a postcode, but hardly one of the United States.
+
+    >>> is_foreign_postcode("PLZ"), is_foreign_postcode("Postcode"), is_foreign_postcode("zip_code")
+    (True, True, False)
+    """
+    return is_postcode(name) and any(word.is_in(_spellings(name)) for word in _FOREIGN_POSTCODES)
 
 
 def _says(kind: str, names: Sequence[str]) -> bool:

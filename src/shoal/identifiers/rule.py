@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
@@ -56,7 +56,6 @@ class Finding:
     kind: str  # what of it: zip, place, date, birth, age, ...
     by: By
     reason: str
-    sure: bool = field(default=True, compare=False)  # by its values, or by a name that means nothing else
 
     @property
     def direct(self) -> bool:

@@ -137,6 +137,15 @@ def is_person(text: str) -> bool:
     return all(word[0].isupper() or word in _SMALL for word in words) and _NO_PERSON.isdisjoint(_words(text))
 
 
+def is_lettered(text: str) -> bool:
+    """Match a text of letters, as names are written, of one word or more; not a single letter, nor a code.
+
+    >>> is_lettered("Müller-Lüdenscheidt"), is_lettered("O'Neill, J."), is_lettered("A"), is_lettered("X17")
+    (True, True, False, False)
+    """
+    return len(text) > 1 and re.fullmatch(r"(?:[^\W\d_]|['\u2019`.,() -])+", text) is not None
+
+
 def has_given_name(text: str) -> bool:
     """Tell whether a common given name is one of the words."""
     return not _GIVEN.isdisjoint(_words(text))

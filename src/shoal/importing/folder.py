@@ -8,12 +8,14 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
-from shoal.arx import Import
 from shoal.errors import DataError, OutputError
 from shoal.importing.project import DATA, Project
 from shoal.outputs import cannot, exists
+
+if TYPE_CHECKING:
+    from shoal.arx import Import
 
 _DATA_BYTES = 16 << 30
 

@@ -26,6 +26,7 @@ class AlphaKAnonymity(SensitiveModel):
     """The records that every class must have, 1 or more."""
 
     monotone: ClassVar[When] = When.WITHOUT_SUPPRESSION
+    """A merged class has shares between those of its parts."""
 
     def __post_init__(self) -> None:
         """Refuse settings that mean nothing."""

@@ -20,6 +20,7 @@ class AverageRisk(Model):
     """The greatest mean risk of a released record, above 0 and at most 1."""
 
     monotone: ClassVar[When] = When.WITHOUT_SUPPRESSION
+    """Merging leaves fewer classes of the same records."""
 
     def __post_init__(self) -> None:
         """Refuse a risk that means nothing."""

@@ -17,6 +17,7 @@ class BasicBetaLikeness(Likeness):
     """Refuse classes in which (q - p) / p exceeds beta for some value."""
 
     monotone: ClassVar[When] = When.WITHOUT_SUPPRESSION
+    """A merged class gains no more than the part that gained most."""
     values_alone = True
 
     def gains(self, shares: FloatArray) -> FloatArray:

@@ -25,6 +25,7 @@ class DeltaDisclosure(SensitiveModel):
     """Look only at values that occur in the class, as ARX does."""
 
     monotone: ClassVar[When] = When.WITHOUT_SUPPRESSION
+    """A merged class has shares between those of its parts; not with `present_only`."""
     values_alone = True
 
     def __post_init__(self) -> None:

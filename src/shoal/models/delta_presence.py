@@ -26,6 +26,7 @@ class DeltaPresence(Model):
     """The least such share, from 0 to 1."""
 
     monotone: ClassVar[When] = When.WITHOUT_SUPPRESSION
+    """A merged class has a share between those of its parts."""
 
     def __post_init__(self) -> None:
         """Refuse bounds that mean nothing."""

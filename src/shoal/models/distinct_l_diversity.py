@@ -23,11 +23,16 @@ class DistinctLDiversity(SensitiveModel):
     """The different values that every class must hold, 1 or more."""
 
     monotone: ClassVar[When] = When.ALWAYS
+    """Merging classes never lowers the number of different values."""
     values_alone = True
 
     def __post_init__(self) -> None:
         """Refuse an l that means nothing."""
         at_least_one(l=self.l)
+
+    def about_values(self) -> str:
+        """Say how many there are."""
+        return f"Every group that looks alike holds at least {self.l} different sensitive values"
 
     @property
     def least_size(self) -> int:

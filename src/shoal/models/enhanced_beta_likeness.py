@@ -19,6 +19,7 @@ class EnhancedBetaLikeness(Likeness):
     """Refuse classes in which (q - p) / p exceeds beta, or -ln p, for some value."""
 
     monotone: ClassVar[When] = When.WITHOUT_SUPPRESSION
+    """A merged class gains no more than the part that gained most."""
     values_alone = True
 
     def gains(self, shares: FloatArray) -> FloatArray:

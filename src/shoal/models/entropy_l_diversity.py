@@ -24,6 +24,7 @@ class EntropyLDiversity(SensitiveModel):
     """The equally frequent values that a class must be worth, 1 or more; fractions are allowed."""
 
     monotone: ClassVar[When] = When.WITHOUT_SUPPRESSION
+    """A merged class has at least the mean entropy of its parts."""
     values_alone = True
 
     def __post_init__(self) -> None:
@@ -31,6 +32,10 @@ class EntropyLDiversity(SensitiveModel):
         if not 1 <= self.l < math.inf:
             message = f"l must be a number of at least 1, got {self.l}."
             raise PolicyError(message)
+
+    def about_values(self) -> str:
+        """Say how many there are."""
+        return f"Sensitive values in every group are as mixed as {self.l:g} equally frequent ones"
 
     @property
     def least_size(self) -> int:

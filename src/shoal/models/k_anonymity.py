@@ -25,10 +25,18 @@ class KAnonymity(Model):
 
     monotone: ClassVar[When] = When.ALWAYS
     by_size: ClassVar[bool] = True
+    """Whether only the size of a class counts; not with `unit`. Then whole lattices can be judged at once."""
 
     def __post_init__(self) -> None:
         """Refuse a k that means nothing."""
         at_least_one(k=self.k)
+
+    def in_words(self) -> str:
+        """Say who looks like whom."""
+        if self.k == 1:
+            return "A record may look like no other in the quasi-identifiers."
+        told = f"Every record looks like at least {self.k - 1} others in the quasi-identifiers"
+        return f"{told} ({self.unit})." if self.unit else f"{told}."
 
     def violations(self, classes: Classes) -> BoolArray:
         """Mark the classes with fewer than k records, or units."""

@@ -22,6 +22,7 @@ class KMap(Model):
     """The file that the records were drawn from: at least the table's records, in the same columns."""
 
     monotone: ClassVar[When] = When.ALWAYS
+    """Merging classes never lowers their records in the population."""
 
     def __post_init__(self) -> None:
         """Refuse a k that means nothing."""

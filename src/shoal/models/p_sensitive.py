@@ -26,6 +26,7 @@ class PSensitive(SensitiveModel):
     """The records that every class must have, 1 or more."""
 
     monotone: ClassVar[When] = When.ALWAYS
+    """Merging classes lowers neither the records nor the different values."""
 
     def __post_init__(self) -> None:
         """Refuse settings that mean nothing."""

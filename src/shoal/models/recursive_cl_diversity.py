@@ -25,6 +25,7 @@ class RecursiveClDiversity(SensitiveModel):
     """The value, by frequency, from which on the rest is counted, 1 or more."""
 
     monotone: ClassVar[When] = When.WITHOUT_SUPPRESSION
+    """Merged, the most frequent value has at most the sum over the parts, and the rest at least."""
     values_alone = True
 
     def __post_init__(self) -> None:

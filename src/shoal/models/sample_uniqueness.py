@@ -21,6 +21,7 @@ class SampleUniqueness(Model):
 
     # A record that is unique was unique below, but there a model about a population may have suppressed it.
     monotone: ClassVar[When] = When.WITHOUT_SUPPRESSION
+    """Generalizing makes no record unique that was not."""
 
     def __post_init__(self) -> None:
         """Refuse a share that means nothing."""

@@ -34,6 +34,15 @@ class SensitiveModel(Model):
             raise PolicyError(message)
         return tuple(available) if self.column is None else (self.column,)
 
+    def in_words(self) -> str | None:
+        """Say what is so of the sensitive values, and of which column where it is named."""
+        told = self.about_values()
+        return told and (f"{told} ({self.column})." if self.column else f"{told}.")
+
+    def about_values(self) -> str | None:
+        """Say what is so of the sensitive values, without a full stop."""
+        return None
+
     def violations(self, classes: Classes) -> BoolArray:
         """Mark the classes that fall short for some column."""
         found = classes.nothing()

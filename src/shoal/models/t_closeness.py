@@ -28,6 +28,7 @@ class TCloseness(SensitiveModel):
     """How far apart two values are."""
 
     monotone: ClassVar[When] = When.WITHOUT_SUPPRESSION
+    """A merged class is no farther than the mean of its parts."""
     values_alone = True
 
     def __post_init__(self) -> None:
@@ -35,6 +36,11 @@ class TCloseness(SensitiveModel):
         if not 0 <= self.t <= 1:
             message = f"t must be from 0 to 1, got {self.t}."
             raise PolicyError(message)
+
+    def about_values(self) -> str:
+        """Say how near."""
+        whole = "In every group sensitive values are spread as in the whole table"
+        return f"{whole}, to a distance of {self.t:g}"
 
     @property
     def needs_reference(self) -> bool:

@@ -5,19 +5,26 @@ What is not recognized is a quasi-identifier, for that is the safe side.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from shoal.assessing.nearly_unique import NEARLY_UNIQUE, nearly_unique
 from shoal.core.contracts import Engine
 from shoal.core.counts import Counts, Domain, missing_records
-from shoal.core.schema import Role
+from shoal.core.schema import AS_IS, Role
 from shoal.errors import DataError
-from shoal.identifiers.looks import looks_like
-from shoal.identifiers.names import roles_of, words_of
+from shoal.identifiers.looks import looks_like, may_be
+from shoal.identifiers.names import is_address, is_person, is_postcode, name_persons, roles_of, words_of
 from shoal.identifiers.rule import IDENTIFIERS, Finding, unique_code
-from shoal.policies.value_kinds import kind_of, unknown_codes
+from shoal.policies.value_kinds import (
+    alike,
+    kind_of,
+    months_first,
+    postcodes,
+    unclear_commas,
+    unknown_codes,
+)
 
 
 @dataclass(frozen=True)
@@ -35,21 +42,17 @@ class Guess:
     reason: str
     hierarchy: Any
     identifier: Finding | None = None  # which of the 18 identifiers of Safe Harbor it looks like
+    perhaps: Finding | None = None  # which of them its name may mean, where no more tells it
     chosen: bool = False  # the role is the user's own
+    notes: tuple[str, ...] = ()  # what else to know of it
+    nearly_unique: bool = False  # nearly every value occurs once
 
     def with_role(self, role: Role) -> Guess:
         """Return the guess with the user's own role."""
-        changed = role is not self.role
-        return replace(self, role=role, reason="your choice", chosen=True) if changed else self
-
-
-def check_header(columns: Sequence[str]) -> None:
-    """Refuse a table whose first line is a record; its values are not shown."""
-    if any(re.fullmatch(r"[\d.,:/ -]*\d[\d.,:/ -]*", name) for name in columns):
-        message = (
-            "The first line holds numbers or dates, so it seems to be a record. Add a line of column names."
-        )
-        raise DataError(message)
+        if role is self.role:
+            return self
+        reason = f"your choice; {NEARLY_UNIQUE}" if self.nearly_unique and role in AS_IS else "your choice"
+        return replace(self, role=role, reason=reason, chosen=True)
 
 
 def guess_columns(
@@ -58,45 +61,76 @@ def guess_columns(
     """Guess what every column of an open table is; those whose counts are known are not counted again."""
     names = engine.columns(table)
     known = known or {}
+    persons = name_persons(names)
     fresh = engine.count_each(table, [name for name in names if name not in known])
     for name in names:
         counts, domain = known[name] if name in known else next(fresh)
         if not counts.records:
             message = "The table has no rows."
             raise DataError(message)
-        yield guess_column(name, counts, domain), counts, domain
+        yield guess_column(name, counts, domain, persons=persons), counts, domain
 
 
-def guess_column(name: str, counts: Counts, domain: Domain) -> Guess:
-    """Guess what a column is from the counts of its values."""
+def guess_column(name: str, counts: Counts, domain: Domain, *, persons: bool = False) -> Guess:
+    """Guess what a column is from the counts of its values; `persons`: another is surely a person's name."""
     texts = [text for text in domain.texts if text is not None]
     unknown = unknown_codes(texts)
     known = [text for text in texts if text not in unknown]
     kind, hierarchy = kind_of(known, unknown)
+    codes = postcodes(known, unknown) if is_postcode(name) else None
+    if codes:
+        kind, hierarchy = "code", codes
     null = missing_records(counts, domain)
-    unique = int((counts.sizes == 1).sum()) / counts.records
-    finding = looks_like(name, known, records=counts.records)
+    lone = int((counts.sizes == 1).sum())
+    alone = nearly_unique(lone, counts.records)
+    finding = looks_like(name, known, records=counts.records, persons=persons)
     role, reason = _role(name, finding, len(texts), counts.records)
     if not any(map(str.strip, texts)):
         role, reason = _role_of_nothing(name, role)
-    if role is None and unique > 0.9 and counts.records > 20 and kind in ("code", "category"):
+    if role is None and alone and kind in ("code", "category"):
         finding = finding or unique_code()
         role, reason = Role.IDENTIFIER, "nearly every value occurs once"
-    elif role is Role.SENSITIVE and unique > 0.9 and counts.records > 20:
-        reason += "; nearly every value occurs once, and whoever knows it finds the record: make it coarser"
+    elif alone and role in AS_IS:
+        reason += f"; {NEARLY_UNIQUE}"
     return Guess(
         column=name,
         kind=kind,
         distinct=len(texts),
         distinct_share=len(texts) / counts.records,
         missing=null,
-        unique_share=unique,
+        unique_share=lone / counts.records,
+        nearly_unique=alone,
         separation=_separation(counts),
         role=role or Role.QUASI_IDENTIFIER,
         reason=reason,
         hierarchy=hierarchy,
         identifier=finding,
+        perhaps=None if finding else may_be(name, known),
+        notes=tuple(_notes(name, kind, known, role is Role.IDENTIFIER)),
     )
+
+
+def _notes(name: str, kind: str, texts: Sequence[str], removed: bool) -> Iterator[str]:
+    """Yield what a column's values make uncertain, without one of them."""
+    if kind == "date" and months_first(texts):
+        yield (
+            f"Column {name!r} has dates that may begin with the day or with the month. The day is taken: if "
+            "it is the month, write %m before %d in its format."
+        )
+    if kind == "category" and unclear_commas(texts):
+        yield (
+            f"Column {name!r} may hold numbers, but its commas may be decimal signs or part thousands. If "
+            "they are decimal signs, give it bands, as hierarchy: {intervals: [1, 2, 4], decimal: ','}."
+        )
+    if removed or kind not in ("category", "code"):
+        return
+    if alike(texts):
+        yield (
+            f"Column {name!r} has values that differ only by case or by spaces around them. They count as "
+            "different, also where a model asks for different values: mend them in the table."
+        )
+    elif any(text != text.strip() for text in texts):
+        yield f"Column {name!r} has values with spaces around them, which are part of the value: mend them."
 
 
 def _separation(counts: Counts) -> float:
@@ -109,10 +143,12 @@ def _role(name: str, finding: Finding | None, distinct: int, records: int) -> tu
     """Return a role with the reason, or none where nothing tells it."""
     if finding and finding.direct and finding.by != "name":
         return Role.IDENTIFIER, finding.reason
+    if finding and is_address(name):
+        return Role.IDENTIFIER, "named as a person's address"
     for role, what in roles_of(name):
         if role is not Role.IDENTIFIER or distinct >= records / 4:  # an identifier tells persons apart
             return role, f"named as {what}"
-    if finding and finding.direct and finding.sure:
+    if finding and finding.direct:
         return Role.IDENTIFIER, finding.reason
     return None, "not recognized; this is the safe side"
 
@@ -120,7 +156,7 @@ def _role(name: str, finding: Finding | None, distinct: int, records: int) -> tu
 def _role_of_nothing(name: str, role: Role | None) -> tuple[Role | None, str]:
     """Return the role of a column that is empty in every record: that of its name, for it may be filled."""
     word = words_of(name, weak=False)
-    if word is not None and IDENTIFIERS[word.letter].direct:
+    if is_address(name) or is_person(name) or (word is not None and IDENTIFIERS[word.letter].direct):
         return Role.IDENTIFIER, "empty in every record, but named as an identifier"
     for own, what in roles_of(name):
         if own is role:

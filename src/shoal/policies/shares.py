@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 from fractions import Fraction
 
-from shoal.errors import PolicyError, UsageError
+from shoal.errors import PolicyError, UsageError, so_many
 
 
 def limit_in_records(limit: float | str, records: int) -> int:
@@ -17,9 +17,21 @@ def limit_in_records(limit: float | str, records: int) -> int:
     number, share = read_limit(limit)
     found = int(number * records) if share else int(number)
     if found > records:
-        message = f"suppression_limit must not be above the table's {records} records, got {limit!r}."
+        message = (
+            f"suppression_limit must not be above the table's {so_many(records, 'record')}, got {limit!r}."
+        )
         raise PolicyError(message)
     return found
+
+
+def share_in(limit: float | str) -> float | str | None:
+    """Return a limit as it is written where it is a share of the records, and not of none; else None.
+
+    >>> share_in("10%"), share_in(0.05), share_in(300), share_in("0%")
+    ('10%', 0.05, None, None)
+    """
+    number, share = read_limit(limit)
+    return limit if share and number else None
 
 
 def read_limit(limit: object) -> tuple[Decimal, bool]:

@@ -7,25 +7,29 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from shoal.core.builder import number_of
-from shoal.core.calendar import minute_of
+from shoal.core.builder import POINT, decimal_of, has_commas, number_of
+from shoal.core.calendar import AFTER_DATES, minute_of
 from shoal.identifiers.values import is_date
 
-_UNKNOWN = {
-    "unknown", "Unknown", "UNKNOWN", "U", "u", "?", "NA", "N/A", "n/a", "na", "-", "none", "-1", "99", "999",
-    "9999", "99999", "999999",
-}  # fmt: skip
-_DATE_FORMATS = (None, "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y%m%d")
+# The only values that a first policy may hold, in small letters.
+_UNKNOWN = frozenset((
+    "unknown", "u", "?", "na", "n/a", "-", "none", "-1", "99", "999", "9999", "99999", "999999", "unbekannt",
+    "k.a.", "k. a.", "keine angabe", "inconnu", "desconocido", "sconosciuto", "onbekend", "desconhecido",
+))  # fmt: skip
+_DAYS = ("%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y%m%d")
+_TIMES = ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p")
+_DATE_FORMATS = (None, *(day + time for time in _TIMES for day in _DAYS))
 
 
 def unknown_codes(texts: Sequence[str]) -> list[str]:
-    """Return the codes that mean "unknown": among numbers, only one that lies far from all others."""
-    found = [text for text in texts if text in _UNKNOWN]
+    """Return the well-known codes for "unknown": among numbers, only one that lies far from all others."""
+    found = [text for text in texts if text.lower() in _UNKNOWN]
     if not any(number_of(text) is not None for text in found):
         return found
     if any(len(text) > 1 and text.startswith("0") for text in texts):  # digits, but codes
         return found
-    numbers = sorted({number for text in texts if (number := number_of(text)) is not None})
+    decimal = decimal_of([text for text in texts if text.lower() not in _UNKNOWN]) or POINT
+    numbers = sorted({number for text in texts if (number := number_of(text, decimal)) is not None})
     return [text for text in found if _far(number_of(text), numbers)]
 
 
@@ -45,15 +49,17 @@ def kind_of(texts: Sequence[str], unknown: Sequence[str]) -> tuple[str, Any]:
         return "empty", "flat"
     days = len(texts) > 5 and all(len(text) == 8 and text.isdigit() and is_date(text) for text in texts)
     if days and all(_is_date(text, "%Y%m%d") for text in texts):
-        return "date", {"dates": ["month", "quarter", "year"], "format": "%Y%m%d", **extra}
+        return "date", _dates("%Y%m%d") | extra
     length = len(texts[0])
-    numbers = _numbers(texts)
-    if numbers and not _are_codes(texts):
-        return "number", {"intervals": _widths(numbers), **extra} if len(texts) > 5 else "flat"
+    decimal = decimal_of(texts)
+    if decimal and not _are_codes(texts):
+        return "number", _bands(texts, decimal) | extra if len(texts) > 5 else "flat"
     for style in _DATE_FORMATS:
         if all(_is_date(text, style) for text in texts):
-            form = {"format": style} if style else {}
-            return "date", {"dates": ["month", "quarter", "year"], **form, **extra}
+            return "date", _dates(style) | extra
+    for style in _DAYS:  # some with a time, some without
+        if all(any(_is_date(text, style + time) for time in AFTER_DATES) for text in texts):
+            return "date", _dates(style) | extra
     if all(":" in text and minute_of(text) is not None for text in texts):
         return "time", {"times": ["hour", "part_of_day"], **extra}
     if len(texts) > 5 and 3 <= length <= 12 and all(len(t) == length and _is_code(t) for t in texts):
@@ -61,15 +67,46 @@ def kind_of(texts: Sequence[str], unknown: Sequence[str]) -> tuple[str, Any]:
     return "category", "flat"
 
 
-def _numbers(texts: Sequence[str]) -> list[Decimal]:
-    """Return the numbers that the texts are; none where one is no number, which is mostly soon seen."""
-    found = []
-    for text in texts:
-        number = number_of(text)
-        if number is None:
-            return []
-        found.append(number)
-    return found
+def _dates(style: str | None) -> dict[str, Any]:
+    return {"dates": ["month", "quarter", "year"]} | ({"format": style} if style else {})
+
+
+def postcodes(texts: Sequence[str], unknown: Sequence[str]) -> dict[str, Any] | None:
+    """Return prefixes for postcodes of digits, which get back zeros that were lost; none for other texts.
+
+    >>> postcodes(["1067", "80331"], [])
+    {'prefix': [3, 2, 1], 'pad': [5]}
+    """
+    lengths = {len(text) for text in texts}
+    if not texts or not 3 <= max(lengths) <= 9 or not all(t.isascii() and t.isdigit() for t in texts):
+        return None
+    pad = [5, 9] if min(lengths) <= 5 and max(lengths) > 7 else [max(lengths)]  # ZIP codes may have nine
+    found: dict[str, Any] = {"prefix": list(range(pad[0] - 2, 0, -1))[:4]}
+    if len(lengths) > 1:
+        found["pad"] = pad
+    return found | ({"unknown": list(unknown)} if unknown else {})
+
+
+def unclear_commas(texts: Sequence[str]) -> bool:
+    """Tell whether texts are numbers whose commas may be decimal signs or part thousands."""
+    return decimal_of(texts) is None and bool(texts) and has_commas(texts)
+
+
+def months_first(texts: Sequence[str]) -> bool:
+    """Tell whether dates such as 05/03/2024 may begin with the month as well as with the day."""
+    return all("/" in text[:3] and max(map(int, text.split("/")[:2])) <= 12 for text in texts)
+
+
+def alike(texts: Sequence[str]) -> bool:
+    """Tell whether some texts differ only by case or by spaces around them."""
+    return len({text.strip().casefold() for text in texts}) < len(texts)
+
+
+def _bands(texts: Sequence[str], decimal: str) -> dict[str, Any]:
+    """Return bands that fit numbers, with their decimal sign where it is no point."""
+    numbers = [number for text in texts if (number := number_of(text, decimal)) is not None]
+    sign = {} if decimal == POINT else {"decimal": decimal}
+    return {"intervals": _widths(numbers), **sign}
 
 
 def _are_codes(texts: Sequence[str]) -> bool:
@@ -78,7 +115,7 @@ def _are_codes(texts: Sequence[str]) -> bool:
     return (
         len(texts) > 5
         and any(text[0] == "0" for text in texts)
-        and all(len(text) == length for text in texts)
+        and all(len(text) == length and text.isdigit() for text in texts)
     )
 
 

@@ -10,18 +10,27 @@ import yaml
 
 from shoal.errors import PolicyError
 
+_TABLES = (".csv", ".tsv", ".gz", ".parquet", ".arrow", ".feather", ".xlsx")
+
 
 def read_yaml(path: Path) -> dict[str, Any]:
     """Read the entries of a policy."""
+    if path.suffix.lower() in _TABLES and path.is_file():
+        message = f"{str(path)!r} is a table, by its ending, and no policy. Are the two swapped?"
+        raise PolicyError(message)
     try:
         data = yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        message = f"The policy {str(path)!r} is not UTF-8 text (line {line}). Save it as UTF-8."
+        raise PolicyError(message) from None
     except OSError as error:
         message = f"Cannot read the policy {str(path)!r}: {error.strerror}."
         raise PolicyError(message) from None
-    except (yaml.YAMLError, UnicodeDecodeError, ValueError, TypeError) as error:
+    except (yaml.YAMLError, ValueError, TypeError) as error:
         mark = getattr(error, "problem_mark", None)
         where = f" at line {mark.line + 1}" if mark else ""
-        what = getattr(error, "problem", None) or "it is not UTF-8 text, or a key is a list"
+        what = getattr(error, "problem", None) or "a key is a list or a mapping"
         message = f"The policy {str(path)!r} is not valid YAML{where}: {what}."
         raise PolicyError(message) from None
     if not isinstance(data, dict):

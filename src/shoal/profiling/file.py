@@ -13,7 +13,7 @@ import zlib
 from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,9 +22,11 @@ from shoal.core.lattice import Lattice
 from shoal.core.tabulate import Table
 from shoal.errors import DataError, OutputError
 from shoal.outputs import cannot, check_place
-from shoal.profile import Profile
 from shoal.profiling.grouping import Grouping
-from shoal.profiling.source import Wish
+from shoal.profiling.source import PolicyWish
+
+if TYPE_CHECKING:
+    from shoal.profile import Profile
 
 _MAGIC = b"shoal-profile "
 _FORMAT = 2
@@ -105,13 +107,13 @@ def _header(profile: Profile) -> dict[str, Any]:
         "groups": profile.grouping.groups,
         "sizes": profile.grouping.sizes,
         "importances": profile.grouping.importances,
-        "wish": {name: getattr(profile.wish, name) for name in Wish.__dataclass_fields__},
+        "wish": {name: getattr(profile.wish, name) for name in PolicyWish.__dataclass_fields__},
         "key": profile.key,
         "fingerprint": profile.fingerprint,
     }
 
 
-def load(path: Path) -> Profile:
+def load(path: Path, make: type[Profile]) -> Profile:
     """Open a profile's file, refusing what is damaged or of another version."""
     try:
         with open(path, "rb") as file:
@@ -138,7 +140,7 @@ def load(path: Path) -> Profile:
         body = memoryview(whole)[begin + 1 :]
         if begin < 0 or int(checksum, 16) != zlib.crc32(body, zlib.crc32(text)):
             raise ValueError
-        return _profile(json.loads(text), body)
+        return _profile(json.loads(text), body, make)
     except (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError):
         raise _damaged(path) from None
 
@@ -147,7 +149,7 @@ def _damaged(path: Path) -> DataError:
     return DataError(f"The profile {str(path)!r} is damaged. Make it anew with: shoal profile.")
 
 
-def _profile(header: Mapping[str, Any], body: memoryview) -> Profile:
+def _profile(header: Mapping[str, Any], body: memoryview, make: type[Profile]) -> Profile:
     arrays = {name: _array(body, *where) for name, where in header["arrays"].items()}
     names = [None, *header["sensitive"]]
     tables = {
@@ -158,7 +160,7 @@ def _profile(header: Mapping[str, Any], body: memoryview) -> Profile:
     heights = tuple(header["heights"])
     high = tuple(heights[axis[0]] for axis in axes)
     found = [tuple(tuple(column) for column in header[part]) for part in ("groups", "sizes", "importances")]
-    return Profile(
+    return make(
         lattice=Lattice(tuple(header["columns"]), heights, axes, (0,) * len(axes), high),
         records=header["records"],
         combinations=header["combinations"],
@@ -166,7 +168,7 @@ def _profile(header: Mapping[str, Any], body: memoryview) -> Profile:
         tables=tables,
         losses={n: tuple(np.array(part) for part in parts) for n, parts in header["losses"].items()},
         grouping=Grouping(*found),
-        wish=Wish(**header["wish"] | {"models": tuple(map(tuple, header["wish"]["models"]))}),
+        wish=PolicyWish(**header["wish"] | {"models": tuple(map(tuple, header["wish"]["models"]))}),
         key=header["key"],
         fingerprint=header["fingerprint"],
     )

@@ -13,10 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from shoal.errors import UnknownName, UsageError
+from shoal.policies.shares import read_limit
 from shoal.policy import Named, Policy, named
 
 MODELS = {"k": "k-anonymity", "l": "distinct-l-diversity"}
-_KEYS = ("node", "height", "suppressed", "k", "l", "limit", "sensitive", "loss", "column", "max_level")
+_KEYS = (
+    "node", "height", "suppressed", "k", "l", "limit", "share", "sensitive", "loss", "column", "max_level",
+)  # fmt: skip
 _KINDS = ("suppression", "levels", "privacy", "columns")
 
 
@@ -29,11 +32,12 @@ class Offer:
     suppressed: int
     model: str  # k or l
     least: int
-    limit: int
+    limit: int  # records
     sensitive: str | None = None  # the column that l is about
     loss: float | None = None
     column: str | None = None  # whose level would have to be allowed
     max_level: int | None = None
+    share: float | str | None = None  # the limit as it was wished for, where it was a share of the records
 
     def to_dict(self) -> dict[str, Any]:
         """Return the offer as plain values."""
@@ -44,7 +48,7 @@ class Offer:
             self.model: self.least,
             "limit": self.limit,
         }
-        rest = {name: getattr(self, name) for name in ("sensitive", "loss", "column", "max_level")}
+        rest = {name: getattr(self, name) for name in ("share", "sensitive", "loss", "column", "max_level")}
         return found | {name: value for name, value in rest.items() if value is not None}
 
 
@@ -70,7 +74,8 @@ def adopted(policy: Policy, node: Chosen) -> tuple[Policy, dict[str, int]]:
             columns[name]["max_level"] = level
     model = next((model for model in MODELS if model in found), None)
     models = _strengthened(policy, model, found[model], found.get("sensitive")) if model else None
-    return policy.with_(columns=columns, models=models, suppression_limit=found.get("limit")), dict(levels)
+    limit = found.get("share", found.get("limit"))  # a share holds for another table too
+    return policy.with_(columns=columns, models=models, suppression_limit=limit), dict(levels)
 
 
 def offer_of(source: Any) -> dict[str, Any]:
@@ -136,6 +141,9 @@ def _check_offer(offer: Mapping[str, Any]) -> None:
         if key in offer and (type(offer[key]) is not int or offer[key] < least):
             message = f"{key} of an offer must be a whole number of at least {least}, got {offer[key]!r}."
             raise UsageError(message)
+    if "share" in offer and not read_limit(offer["share"])[1]:
+        message = f"share of an offer must be a share such as 5%, got {offer['share']!r}."
+        raise UsageError(message)
     if not isinstance(offer.get("sensitive", ""), str | None):
         message = f"sensitive of an offer must name a column, got {offer['sensitive']!r}."
         raise UsageError(message)

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Integral
+from typing import TYPE_CHECKING
 
 from shoal.core.contracts import When
-from shoal.errors import UnknownName, UsageError
-from shoal.policies.shares import limit_in_records
-from shoal.profile import Profile
+from shoal.errors import UnknownName, UsageError, meant
+from shoal.policies.shares import limit_in_records, share_in
 from shoal.profiling.separable import metric_of
+
+if TYPE_CHECKING:
+    from shoal.profile import Profile
 
 
 @dataclass(frozen=True)
@@ -24,6 +27,7 @@ class Request:
     sensitive: str | None = None  # the column that l is about
     prefer: str = "height"
     metric: str | None = None
+    share: float | str | None = None  # the limit as it is written, where it is a share
 
 
 def request_of(
@@ -58,6 +62,7 @@ def request_of(
         sensitive=_sensitive(profile, sensitive) if model == "l" else None,
         prefer=prefer,
         metric=metric,
+        share=wish.share if suppression_limit is None else share_in(suppression_limit),
     )
 
 
@@ -116,7 +121,8 @@ def _allowed(profile: Profile, max_level: Mapping[str, int] | None) -> dict[str,
         raise UsageError(message)
     lattice = profile.lattice
     heights = dict(zip(lattice.columns, lattice.heights, strict=True))
-    for name, level in (max_level or {}).items():
+    max_level = {meant(name, heights): level for name, level in (max_level or {}).items()}
+    for name, level in max_level.items():
         if name not in heights:
             raise UnknownName(name, "quasi-identifier", heights)
         whole = isinstance(level, Integral) and not isinstance(level, bool)
@@ -124,7 +130,7 @@ def _allowed(profile: Profile, max_level: Mapping[str, int] | None) -> dict[str,
             message = f"max_level of {name!r} must be a level from 0 to {heights[name]}, got {level!r}."
             raise UsageError(message)
     allowed = heights | dict(profile.wish.max_level)
-    allowed |= {name: int(level) for name, level in (max_level or {}).items()}
+    allowed |= {name: int(level) for name, level in max_level.items()}
     for members in lattice.axes:  # columns that move together go no higher than the lowest of them
         names = [lattice.columns[column] for column in members]
         highest = min(allowed[name] for name in names)

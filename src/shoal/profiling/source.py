@@ -16,6 +16,7 @@ from shoal.core.problem import Problem
 from shoal.core.progress import Progress
 from shoal.models.distinct_l_diversity import DistinctLDiversity
 from shoal.models.k_anonymity import KAnonymity
+from shoal.policies.shares import share_in
 from shoal.policy import Policy, named
 from shoal.problem import counted, problem_of
 from shoal.recipe import fingerprint
@@ -24,7 +25,7 @@ Asked = tuple[str, int | None, str | None]  # a model, its k or l, and the colum
 
 
 @dataclass(frozen=True)
-class Wish:
+class PolicyWish:
     """What the policy asks for, taken where a request is silent."""
 
     model: str  # k or l
@@ -35,9 +36,10 @@ class Wish:
     sensitive: str | None = None  # the column that l is about, where the policy says
     models: tuple[Asked, ...] = ()  # all that the policy names
     metric: str | None = None  # the policy's, with its options, as coverage:aggregate=geometric
+    share: float | str | None = None  # the limit as the policy writes it, where it is a share
 
 
-def wish_of(policy: Policy, problem: Problem) -> Wish:
+def wish_of(policy: Policy, problem: Problem) -> PolicyWish:
     """Take the strength of k-anonymity; without it, that of distinct l-diversity.
 
     A profile counts records: where k counts units, the k is only what every class needs at least.
@@ -46,7 +48,7 @@ def wish_of(policy: Policy, problem: Problem) -> Wish:
     ks = [model.k for model in models if isinstance(model, KAnonymity) and model.unit is None]
     ls = [(model.l, model.column) for model in models if isinstance(model, DistinctLDiversity)]
     least, column = max(ls, key=lambda found: found[0], default=(problem.least_size, None))
-    return Wish(
+    return PolicyWish(
         model="l" if ls and not ks else "k",
         least=max(ks) if ks else least,
         limit=problem.limit,
@@ -55,6 +57,7 @@ def wish_of(policy: Policy, problem: Problem) -> Wish:
         sensitive=column,
         models=tuple(_asked(*named(model)) for model in policy.models),
         metric=_written(*named(policy.metric)),
+        share=share_in(policy.suppression_limit),
     )
 
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from shoal.plots import Plot, Strip
-from shoal.study import Power, Study, Suppression
+
+if TYPE_CHECKING:
+    from shoal.study import Power, Study, Suppression
 
 _LINES = ("largest", "mean", "least")
 

@@ -32,12 +32,11 @@ from typing import Any
 
 from shoal.core.contracts import Engine, Target
 from shoal.errors import OutputError, ShoalError
-from shoal.outputs import appeared, cannot, check_place, exists, write_private
+from shoal.outputs import appeared, cannot, check_place, exists, private_folder, write_private
 from shoal.releasing.locks import abandoned, alone, hidden, lock
 from shoal.releasing.stage import Stage, remove, stage_of, sync
 
 CODEBOOK = "codebook.csv"  # where the codebook waits, in the private folder
-REPORT = "report.html"  # in the private folder
 SENSITIVE = "sensitive"  # where the second table waits, before its ending
 Beside = Mapping[str, Path]  # what goes beside a release, by the name under which it waits
 
@@ -144,11 +143,6 @@ def draft(target: Target, engine: Engine, *, force: bool, beside: Beside | None 
             if held is not None:
                 os.close(held)
             _settle(begun.stage, beside)
-
-
-def private_folder(output: Path) -> Path:
-    """Return where a release's recipe and audit go: the custodian's, not the public's."""
-    return output.parent / f"{output.name}.private"
 
 
 def tells_of(private: Path, stage: Stage) -> bool:

@@ -15,34 +15,37 @@ from shoal.core.problem import Problem
 from shoal.core.progress import Progress, quiet
 from shoal.errors import InternalError, OutputError, UsageError
 from shoal.outliers import outliers_of, rare_in
-from shoal.outputs import write_private
+from shoal.outputs import REPORT, private_folder, write_private
 from shoal.problem import counted, problem_of
 from shoal.recipe import audit_of, recipe_of
 from shoal.release import Release
 from shoal.releasing.codebook import codebook_path, write_codebook, write_mapping
-from shoal.releasing.publish import CODEBOOK, REPORT, SENSITIVE, Draft, draft, private_folder
+from shoal.releasing.publish import CODEBOOK, SENSITIVE, Draft, draft
+from shoal.releasing.remarks import remarks
 from shoal.releasing.searched import Searched, searched
-from shoal.releasing.sensitive_table import second_path, sensitive_table, separated
-from shoal.releasing.wish import Wish
-from shoal.report import report as report_of
+from shoal.releasing.task import Task
 from shoal.reporting.figures import Figures, check_population, figures
 from shoal.sensitive import reference_of
+from shoal.sensitive_table import second_path, sensitive_table, separated
+from shoal.spreadsheet import SAFE, check_safe, make_safe
 from shoal.verify import Verification, judge
 
 
 def released(
     table: Any,
-    wish: Wish,
+    task: Task,
     engine: Engine,
     *,
     output: str | Path | None,
     force: bool,
     progress: Progress | None,
 ) -> Release:
-    """Release a table as wished, in memory or to a file; the engine is let go."""
-    separated(wish.policy)  # what it refuses is refused before the work
-    run = Run(wish, engine, progress or quiet)
+    """Do a task: release a table, in memory or to a file; the engine is let go."""
+    separated(task.policy)  # what it refuses is refused before the work
+    run = Run(task, engine, progress or quiet)
     with closing(engine):
+        if task.spreadsheet_safe:
+            check_safe(task.policy, None if output is None else engine.target(output))
         return run.in_memory(table) if output is None else _to_file(table, run, output, force=force)
 
 
@@ -64,9 +67,9 @@ def _to_file(table: Any, run: Run, output: str | Path, *, force: bool) -> Releas
 class Run:
     """One run: count, search, recode, verify, each timed."""
 
-    def __init__(self, wish: Wish, engine: Engine, progress: Progress) -> None:
-        self.wish = wish
-        self.policy = wish.policy
+    def __init__(self, task: Task, engine: Engine, progress: Progress) -> None:
+        self.task = task
+        self.policy = task.policy
         self.engine = engine
         self.progress = progress
         self.seconds: dict[str, float] = {}
@@ -81,7 +84,7 @@ class Run:
 
     def in_memory(self, source: Any) -> Release:
         """Release to a table of the kind that came in."""
-        if self.wish.report:
+        if self.task.report:
             message = "report is written to the private folder of an output. Name one, or use shoal.report."
             raise UsageError(message)
         found = self.find(source)
@@ -105,19 +108,22 @@ class Run:
             second = self.second(found)
             if second is not None:
                 self.engine.write(second, replace(target, name=str(begun.private / waiting)))
-        written = None if second is None else begun.private / waiting
-        verification = self.check(found, begun.stage.waiting, written)
+        waits, written = begun.stage.waiting, None if second is None else begun.private / waiting
         told: Figures = {}
-        if self.wish.report:
-            waits = begun.stage.waiting
+        if self.task.report:  # before cells are made safe: they are compared with those of the input
             told = figures(self.engine, self.policy, found, waits, self.phase, self.progress)
+        if self.task.spreadsheet_safe:
+            with self.phase("escape"):
+                for path in (waits, *([] if written is None else [written])):
+                    make_safe(Path(path))
+        verification = self.check(found, waits, written)
         release = self.release(
             found,
             verification,
             **told,
             output=target.name if target.kind == "table" else begun.output,
             codebook=begun.beside[CODEBOOK],
-            report=private_folder(begun.output) / REPORT if self.wish.report else None,
+            report=private_folder(begun.output) / REPORT if self.task.report else None,
             sensitive_table=begun.beside.get(waiting),
         )
         return self.commit(begun, found, release)
@@ -125,11 +131,13 @@ class Run:
     def commit(self, begun: Draft, found: Searched, release: Release) -> Release:
         """Write what goes with a release, and put all of it in place."""
         recipe = recipe_of(self.policy, found.problem, found.evaluation, found.domains)
-        if self.wish.mapping:
+        if self.task.mapping:
             write_mapping(begun.private / "mapping", found.problem, found.recoding, found.domains)
         write_codebook(begun.private / CODEBOOK, self.policy, found.recoding, found.labels)
-        if self.wish.report:
-            write_private(begun.private / REPORT, report_of(release))
+        if self.task.spreadsheet_safe:
+            make_safe(begun.private / CODEBOOK)
+        if self.task.report:
+            write_private(begun.private / REPORT, self.task.report(release))
         home = begun.commit(recipe, audit_of(release.to_dict(), release.verification))
         return replace(release, recipe=home)
 
@@ -138,18 +146,19 @@ class Run:
         table = self.engine.open(source)
         with self.phase("count"):
             counts, domains = counted(table, self.policy, self.engine)
-        if self.wish.report:
+            notes = remarks(self.policy, self.engine, table, counts)
+        if self.task.report:
             check_population(self.policy, counts.records)
-        problem = problem_of(self.policy, counts, domains, self.wish.levels, self.engine.memory)
+        problem = problem_of(self.policy, counts, domains, self.task.levels, self.engine.memory)
         self.warm(problem)
         with self.phase("search"):
-            name, evaluation = self.wish.found(problem, self.progress)
+            name, evaluation = self.task.found(problem, self.progress)
         mask = self.policy.suppressed == "mask"
-        return searched(table, domains, problem, name, evaluation, mask=mask)
+        return searched(table, domains, problem, name, evaluation, mask=mask, notes=notes)
 
     def warm(self, problem: Problem) -> None:
         """Compile the kernels that will be needed, where this has not been done on this machine."""
-        waiting = self.wish.to_compile(problem)
+        waiting = self.task.to_compile(problem)
         if waiting:
             with self.phase("compile"):
                 for compile_one in waiting:
@@ -217,6 +226,8 @@ class Run:
             seconds=dict(self.seconds),
             exposure=exposure_at(found.problem.counts),
             losses=found.losses,
+            vanished=found.vanished,
+            notes=(*found.notes, *([SAFE] if self.task.spreadsheet_safe else [])),
             outliers=outliers_of(self.policy, found.problem, found.evaluation.node),
             **where,
         )

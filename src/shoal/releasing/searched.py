@@ -16,7 +16,7 @@ from shoal.core.groups import Shown
 from shoal.core.hierarchy import Hierarchy
 from shoal.core.problem import Problem
 from shoal.core.recoding import Recoding
-from shoal.releasing.losses import ColumnLoss, losses_of
+from shoal.releasing.losses import ColumnLoss, losses_of, vanished_in
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,8 @@ class Searched:
     kept: tuple[int, int]  # classes that remain, and the smallest of them
     masks: bool  # the suppressed are kept masked: enough for a class, in persons too, that join no other
     losses: Mapping[str, ColumnLoss]
+    vanished: Mapping[str, int]  # by column: the values of which nothing is left
+    notes: tuple[str, ...] = ()  # what the custodian should look at again
 
     @property
     def records(self) -> int:
@@ -48,6 +50,7 @@ def searched(
     evaluation: Evaluation,
     *,
     mask: bool,
+    notes: tuple[str, ...] = (),
 ) -> Searched:
     """Work out what the found recoding does to an open table; `mask`: the suppressed are wished masked."""
     recoding = evaluation.recoding or problem.recoding(evaluation.node)
@@ -66,7 +69,9 @@ def searched(
     masks = mask and _crowd(problem, classes, gone)
     masks = masks and not (_empty(recoding, classes, domains) & ~gone).any()
     losses = losses_of(problem, recoding, classes, gone)
-    return Searched(table, domains, problem, algorithm, evaluation, recoding, labels, kept, masks, losses)
+    vanished = vanished_in(problem, recoding, classes, gone)
+    told = labels, kept, masks, losses, vanished, notes
+    return Searched(table, domains, problem, algorithm, evaluation, recoding, *told)
 
 
 def _labels(hierarchy: Hierarchy, recoding: Recoding, column: int, codes: IntArray) -> tuple[str, ...]:

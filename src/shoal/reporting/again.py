@@ -6,12 +6,15 @@ import platform
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from shoal.core.contracts import Target
 from shoal.core.markup import Html, table, tag
+from shoal.outputs import REPORT, private_folder
 from shoal.recipe import packages
-from shoal.release import Release
-from shoal.releasing.publish import REPORT, private_folder
+
+if TYPE_CHECKING:
+    from shoal.release import Release
 
 
 def again(release: Release) -> Iterator[Html]:

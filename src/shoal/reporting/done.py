@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from shoal.algorithms import ALGORITHMS
 from shoal.core import builders
 from shoal.core.block import cut
 from shoal.core.contracts import Guarantee
-from shoal.core.markup import Html, joined, own, percent, table, tag
+from shoal.core.markup import Html, joined, own, table, tag
 from shoal.core.schema import Role
+from shoal.errors import so_many
 from shoal.metrics import METRICS
 from shoal.policy import Named, Policy, named
 from shoal.problem import limit_for
-from shoal.release import Release
-from shoal.reporting.words import listed, options_in_words, whole
+from shoal.reporting.words import listed, of_records, options_in_words, percent, whole
+
+if TYPE_CHECKING:
+    from shoal.release import Release
 
 _LONGEST = 200  # characters of labels that are shown as examples
 # Rules whose parameters are widths and units; those of the others list values.
@@ -62,7 +66,8 @@ def _records(release: Release) -> str:
             else "None was suppressed."
         )
     if release.cells:
-        words += f" {release.cells:,} cells of released records were blanked."
+        blanked = ("cell of released records was blanked", "cells of released records were blanked")
+        words += f" {so_many(release.cells, *blanked)}."
     return words
 
 
@@ -100,11 +105,7 @@ def _policy(release: Release) -> Iterator[tuple[str, object]]:
     policy, evaluation = release.policy, release.evaluation
     for model in policy.models:
         yield "Privacy model", _plugin(model)
-    limit = limit_for(policy, release.records)
-    yield (
-        "Suppression limit",
-        f"{limit:,} of {release.records:,} records ({percent(limit / release.records)})",
-    )
+    yield "Suppression limit", of_records(limit_for(policy, release.records), release.records)
     if policy.suppressed == "mask":
         yield "Suppressed records", "kept masked, where they are enough to hide among each other"
     for names in policy.same_level:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
-from typing import Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
+from shoal.analysing.compared import Utility, compared
 from shoal.assessing.special import SPECIAL_SIZE, Special, special_uniques
 from shoal.core.contracts import Engine
 from shoal.core.progress import Progress
 from shoal.errors import DataError
+from shoal.policies.population import persons_of
 from shoal.policy import Policy
-from shoal.releasing.searched import Searched
-from shoal.risk import persons_of
-from shoal.utility import Utility, compared
+
+if TYPE_CHECKING:
+    from shoal.releasing.searched import Searched
 
 Phase = Callable[[str], AbstractContextManager[None]]
 

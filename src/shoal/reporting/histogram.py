@@ -7,6 +7,7 @@ from itertools import pairwise
 
 from shoal.assessing.exposure import Exposure
 from shoal.core.markup import Html, joined, tag
+from shoal.errors import so_many
 
 _WIDTH, _HEIGHT = 960, 320
 _LEFT, _RIGHT, _TOP, _BOTTOM = 70, 8, 44, 52
@@ -82,7 +83,7 @@ def histogram(found: tuple[Bar, ...], k: int) -> Html:
             ("after", bar.after, middle + 1),
         ):
             height = max(floor - y(records), 1.5) if records else 0.0
-            said = f"{kind}: {records:,} records in classes of {bar.words}"
+            said = f"{kind}: {so_many(records, 'record')} in classes of {bar.words}"
             shape = tag("rect", tag("title", said), class_=kind, x=_at(x), y=_at(floor - height),
                         width=_at(thick), height=_at(height), data_records=records)  # fmt: skip
             drawn.append(shape)

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from shoal.assessing.rows import Unit, measures, rows_of
 from shoal.assessing.special import Special
-from shoal.core.markup import Html, percent, table, tag
+from shoal.core.markup import Html, table, tag
 from shoal.core.schema import Role
-from shoal.release import Release
+from shoal.errors import so_many
 from shoal.reporting.histogram import bars, histogram
-from shoal.reporting.words import listed
-from shoal.risk import risk_of
+from shoal.reporting.words import listed, percent
+
+if TYPE_CHECKING:
+    from shoal.release import Release
+    from shoal.risk import Risk
 
 _SETS = 8  # of columns that are shown
 
 
-def risks(release: Release, k: int) -> Iterator[Html]:
+def risks(release: Release, found: Risk, k: int) -> Iterator[Html]:
     """Tell the risks before and after, and what they mean."""
-    found = risk_of(release)
     persons = found.population
     told = [one for one in measures(found, k) if persons is not None or one.about != "journalist"]
     rows = [(f"{name[0].upper()}{name[1:]}", *cells) for name, *cells in rows_of(found, told, _in_percent)]
@@ -42,9 +45,8 @@ def _special(found: Special) -> Iterator[Html]:
         "What made records unique before: sets of columns", ("Columns", "Records"), rows, numbers=(1,)
     )
     more = len(found.sets) - _SETS
-    words = (
-        f"{found.records:,} records ({percent(found.share)}) are told apart by {found.size} columns or fewer"
-    )
+    words = f"{so_many(found.records, 'record')} ({percent(found.share)}) can be told apart by "
+    words += f"{so_many(found.size, 'column')} or fewer"
     words += f"; {more:,} more sets do so." if more > 0 else "."
     yield tag("p", f"{words} No column of a set can be left out of it.", class_="quiet")
 
@@ -80,7 +82,8 @@ def _notes(release: Release, persons: int | None) -> Iterator[Html]:
         words = (
             "Quasi-identifiers are released as they are: a known person's record can be found as before. "
             f"What is hidden is which value of {release.apart} is whose: {release.verification.classes:,} "
-            f"groups, the smallest of {release.verification.smallest_class:,} records, were counted afresh."
+            f"groups, the smallest of {so_many(release.verification.smallest_class, 'record')}, were counted "
+            "afresh."
         )
         yield tag("p", words, class_="bad")
     if any(column.role in (Role.SENSITIVE, Role.OTHER) for column in release.policy.columns.values()):

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from math import sqrt
 
-from shoal.analysing.bars import OTHER, Bar, bars_of, shown
+from shoal.analysing.bars import OTHER, Bar, bars_of, number, shown
 from shoal.analysing.classifier import FOLDS, Prediction
 from shoal.analysing.columns import ColumnUtility
+from shoal.analysing.compared import Utility
 from shoal.analysing.pairs import Cells, Contingency
 from shoal.core.markup import Html, own, table, tag
-from shoal.utility import Utility
 
 _SHADES = 10
 _NUMBERED = 10  # labels across a table whose cells still show their numbers
@@ -34,7 +34,11 @@ def analyst_loses(found: Utility) -> Iterator[Html]:
     numbers = [one for one in found.columns if one.mean_before is not None]
     if numbers:
         yield _numbers(numbers)
-        yield tag("p", "After, a band counts as its middle, and an open one as its end.", class_="quiet")
+        words = (
+            "After, a band counts as its middle, and an open one as its end. Missing values and codes for "
+            "unknown are left out, before and after."
+        )
+        yield tag("p", words, class_="quiet")
     yield from _distributions(found.columns)
     if found.associations:
         yield from _associations(found)
@@ -60,7 +64,7 @@ def _numbers(columns: Sequence[ColumnUtility]) -> Html:
     rows = []
     for one in columns:
         found = one.mean_before, one.mean_after, one.deviation_before, one.deviation_after
-        rows.append([own(one.column), *("?" if n is None else f"{n:,.4g}" for n in found)])
+        rows.append([own(one.column), *map(number, found)])
     headings = ("Column", "Mean before", "Mean after", "Deviation before", "Deviation after")
     return table("Means and standard deviations of numbers", headings, rows, numbers=range(1, 5))
 

@@ -1,4 +1,4 @@
-"""Small pieces that reports and notebooks share: names in a row, options, and the first line of a plug-in."""
+"""Small pieces that reports, notebooks and the studio share: names in a row, options, shares."""
 
 from __future__ import annotations
 
@@ -41,3 +41,24 @@ def options_in_words(options: Mapping[str, object]) -> str:
 
 def _value(value: object) -> str:
     return f"{value:,}" if type(value) is int else str(value)
+
+
+def percent(share: float) -> str:
+    """Write a share in percent; what is neither nothing nor all never looks like it.
+
+    >>> [percent(share) for share in (0, 0.00012, 0.05, 1 / 3, 0.99999, 1)]
+    ['0%', '0.012%', '5%', '33.3%', '99.9%', '100%']
+    """
+    if 0 < share < 0.001:
+        return f"{100 * share:.2g}%"
+    rounded = min(round(100 * share, 1), 99.9) if share < 1 else 100 * share
+    return f"{rounded:.1f}".removesuffix(".0") + "%"
+
+
+def of_records(number: int, records: int) -> str:
+    """Write a number of records, and which share of all it is.
+
+    >>> of_records(250, 5000)
+    '250 of 5,000 records (5%)'
+    """
+    return f"{number:,} of {records:,} records ({percent(number / records)})"

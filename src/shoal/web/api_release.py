@@ -7,9 +7,10 @@ from typing import Any
 from fastapi import APIRouter
 from fastapi.responses import FileResponse, Response, StreamingResponse
 
+from shoal.spreadsheet import is_text_table, safe_lines
 from shoal.web.answers import JobAnswer
 from shoal.web.api_parts import Begin, Own, there
-from shoal.web.downloads import is_text_table, media_type, safe_lines
+from shoal.web.downloads import media_type
 from shoal.web.requests import ComparisonRequest, ReleaseRequest
 
 routes = APIRouter()
@@ -49,8 +50,7 @@ def download(own: Own, file: str, safe: bool = False) -> Response:
     """Download a file of the release.
 
     With `safe`, cells of a CSV that begin with =, +, -, @, a tab or a carriage return get an
-    apostrophe in front, so that a spreadsheet does not run them. That file is for reading, not for
-    `shoal verify`: negative numbers become text.
+    apostrophe in front, so that a spreadsheet does not run them. Negative numbers become text.
     """
     path = own.file(file)
     if not safe or not is_text_table(path):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from shoal.comparison import Row
+from shoal.comparing.row import Row
 from shoal.diagnosing.findings import Suppression
 from shoal.web.views import HeightRow
 

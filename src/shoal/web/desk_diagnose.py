@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from shoal.diagnose import diagnose
@@ -49,15 +48,15 @@ class Diagnosing(Plan):
             counted: Diagnosis | None = self._diagnosis.under(key)
             if counted is None:
                 counted = diagnose(table, chosen, sensitive=sensitive, progress=progress)
-                self._diagnosis = Kept(key, replace(counted, progress=_quiet))
-            counted = replace(counted, progress=progress or _quiet)
+                self._diagnosis = Kept(key, counted.telling(None))
+            counted = counted.telling(progress)
             unsafe = counted.unsafe_sets(k, limit, seconds=seconds)
             safe = counted.largest_sets(k, limit, seconds=seconds)
         curve = counted.curve()
         exposed = _exposed(counted, curve.short(2))
         found = Findings(counted.measure, counted.columns, k, limit, curve.short(k), exposed, unsafe, safe)
         still_wanted(progress)
-        self._findings = Kept(about, (found, replace(counted, progress=_quiet)))
+        self._findings = Kept(about, (found, counted.telling(None)))
         return found
 
     @property
@@ -87,7 +86,3 @@ def _exposed(counted: Diagnosis, unique: int) -> Exposed:
         highest=1 / reached,
         average=counted.combinations / counted.records,
     )
-
-
-def _quiet(_phase: str, _done: int, _total: int | None) -> None:
-    """Tell nobody."""

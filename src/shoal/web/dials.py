@@ -153,7 +153,7 @@ class Dials:
     def move(self, profile: Profile, offer: Offer, node: dict[str, int]) -> None:
         """Let the dials say what an offer does; levels go up to it, and none goes down."""
         most = {name: max(level, node[name]) for name, level in self.said["most"].items()}
-        self.said.update(least=str(offer.least), limit=str(offer.limit), most=most, node=node)
+        self.said.update(least=str(offer.least), limit=str(offer.share or offer.limit), most=most, node=node)
         self.profile = profile
         self.draw()
 

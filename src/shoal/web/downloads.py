@@ -1,17 +1,13 @@
-"""Downloads: the files of a release, and CSV made safe for programs that run what begins like a formula."""
+"""Downloads: the files of a release, their names and types."""
 
 from __future__ import annotations
 
-import csv
-import io
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 from shoal.release import Release
 
 ENDINGS = (".csv.gz", ".csv", ".tsv", ".parquet", ".arrow", ".feather")  # of tables that are read
-_BEGINS = ("=", "+", "-", "@", "\t", "\r")  # what a spreadsheet takes for a formula
 _TYPES = {
     ".csv": "text/csv; charset=utf-8",
     ".tsv": "text/tab-separated-values; charset=utf-8",
@@ -55,27 +51,3 @@ def stem(name: str | None) -> str:
 def media_type(path: Path) -> str:
     """Return the type that a download is sent as."""
     return _TYPES.get(path.suffix, "application/octet-stream")
-
-
-def is_text_table(path: Path) -> bool:
-    """Tell whether a file can be made safe for a spreadsheet."""
-    return path.suffix in (".csv", ".tsv")
-
-
-def safe_cell(cell: str) -> str:
-    """Put an apostrophe before what a spreadsheet would run.
-
-    >>> safe_cell("=1+1"), safe_cell("20-29"), safe_cell("-5")
-    ("'=1+1", '20-29', "'-5")
-    """
-    return f"'{cell}" if cell.startswith(_BEGINS) else cell
-
-
-def safe_lines(path: Path) -> Iterator[str]:
-    """Read a text table with every cell made safe, header too; a negative number becomes text as well."""
-    delimiter = "\t" if path.suffix == ".tsv" else ","
-    with open(path, encoding="utf-8", newline="") as file:
-        for row in csv.reader(file, delimiter=delimiter):
-            line = io.StringIO(newline="")
-            csv.writer(line, delimiter=delimiter, lineterminator="\n").writerow(map(safe_cell, row))
-            yield line.getvalue()

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from dataclasses import field as having
 from typing import Any
 
+from shoal.choose import stoppable
 from shoal.errors import Infeasible, ShoalError
 from shoal.web.answers import Status
 from shoal.web.columns import Progress
@@ -85,6 +86,7 @@ class Job:
     _over: threading.Event = having(default_factory=threading.Event, repr=False)  # its thread too
     _place: Place | None = having(default=None, repr=False)  # while its thread works
     _lock: Any = having(default_factory=threading.Lock, repr=False)
+    _stop: Callable[[], None] | None = having(default=None, repr=False)  # ends the query that it waits for
 
     @property
     def ended(self) -> bool:
@@ -92,14 +94,15 @@ class Job:
         return self._ended.is_set()
 
     def cancel(self) -> None:
-        """Ask the work to stop at its next word of progress; one that gives none for long is let go.
+        """End the query that the work waits for, or ask it to stop at its next word of progress.
 
-        Work that is let go cannot keep anything: the next word that it gives stops it. Until then it no
-        longer stands in the way of other work.
+        Work that gives none for long is let go. It cannot keep anything: the next word that it gives stops
+        it. Until then it no longer stands in the way of other work.
         """
         if self.ended or self._cancel.is_set():
             return
         self._cancel.set()
+        self._stop_query()
         waiting = threading.Timer(PATIENCE, self._let_go)
         waiting.daemon = True
         waiting.start()
@@ -122,7 +125,18 @@ class Job:
             self.status = status
             self._ended.set()
 
+    def _stop_query(self) -> None:
+        if (stop := self._stop) is not None:
+            stop()
+
+    def _fail(self, error: str, **told: Any) -> None:
+        """Be over for an error, unless it came of being cancelled."""
+        if self._cancel.is_set():
+            self._end("cancelled")
+        self._end("failed", error=error, **told)
+
     def _let_go(self) -> None:
+        self._stop_query()  # it may have begun another
         self._end("cancelled")
         if self._place is not None:
             self._place.step_aside()
@@ -144,22 +158,24 @@ class Job:
             try:
                 self.tell(self.kind, 0, None)
                 self.status = "running"
-                found = work(self.tell)
+                with stoppable() as self._stop:
+                    found = work(self.tell)
                 self.tell(self.phase, self.done, self.total)
             finally:
+                self._stop = None
                 self.seconds = time.perf_counter() - start
                 self._place.leave()
             self._end("done", result=found)
-        except Cancelled:
+        except (Cancelled, KeyboardInterrupt):  # an engine's word for a query that was stopped
             self._end("cancelled")
         except ShoalError as error:
             nearest = dict(error.nearest) if isinstance(error, Infeasible) else {}
-            self._end("failed", error=str(error), field=field_of(error), nearest=nearest)
+            self._fail(str(error), field=field_of(error), nearest=nearest)
         except MemoryError:
             told = "There is not enough memory for this. Use fewer columns or fewer levels."
-            self._end("failed", error=told)
+            self._fail(told)
         except Exception as error:  # whose text may quote a value
-            self._end("failed", error=surprise(error))
+            self._fail(surprise(error))
         finally:
             self._over.set()
 

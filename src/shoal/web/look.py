@@ -207,17 +207,3 @@ def seconds(text: str) -> float | None:
     except ValueError:
         return 0.0
     return found if found is None or 0 < found <= 86_400 else 0.0
-
-
-def percent(share: float) -> str:
-    """Write a share, fine where it is small.
-
-    >>> percent(0.05), percent(0.0004), percent(0)
-    ('5.0%', '0.04%', '0%')
-
-    >>> percent(0.00003)
-    '<0.01%'
-    """
-    if not share or share < 0.0001:
-        return "<0.01%" if share else "0%"
-    return f"{share:.1%}" if share >= 0.001 else f"{share:.2%}"

@@ -7,8 +7,10 @@ from typing import Any
 
 from nicegui.elements.mixins.text_element import TextElement
 
+from shoal.errors import so_many
 from shoal.negotiate import Negotiation
 from shoal.profiling.offer import Offer
+from shoal.reporting.words import percent
 from shoal.web import look
 from shoal.web.room import Room
 
@@ -61,10 +63,15 @@ class Answer:
         """Show the exact answer."""
         with look.box("line spread", style="flex-wrap: nowrap"):
             with look.box("tight"):
-                look.tag("h2", f"Yes: {offer.suppressed:,} records suppressed", "good", data_answer="exact")
+                look.tag(
+                    "h2",
+                    f"Yes: {so_many(offer.suppressed, 'record')} suppressed",
+                    "good",
+                    data_answer="exact",
+                )
                 look.tag(
                     "p",
-                    f"{look.percent(offer.suppressed / self.records)} of {self.records:,}; "
+                    f"{percent(offer.suppressed / self.records)} of {self.records:,}; "
                     f"{offer.limit:,} allowed. {offer.height} steps up in all.",
                     "muted small",
                 )
@@ -89,8 +96,10 @@ class Answer:
         with look.box("cards"):
             if answer.suppression is not None:
                 offer = answer.suppression
-                share = look.percent(offer.suppressed / self.records)
-                self.card("Suppress more", f"{offer.suppressed:,} records ({share})", offer, "suppression")
+                share = percent(offer.suppressed / self.records)
+                self.card(
+                    "Suppress more", f"{so_many(offer.suppressed, 'record')} ({share})", offer, "suppression"
+                )
             if answer.levels is not None:
                 raised = self.raised(answer.levels)
                 self.card("Go higher", raised, answer.levels, "levels")

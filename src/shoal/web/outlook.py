@@ -9,8 +9,9 @@ import anyio.to_thread
 from nicegui import background_tasks, ui
 from nicegui.element import Element
 
-from shoal.errors import ShoalError
+from shoal.errors import ShoalError, so_many
 from shoal.negotiate import Negotiation
+from shoal.reporting.words import percent
 from shoal.web import charts, lattice_chart, look, views
 from shoal.web.room import Room
 
@@ -132,7 +133,7 @@ class Outlook:
         chosen = self.room.desk.node == dict(node)
         what = "Chosen for the release" if chosen else "Shown below"
         levels = ", ".join(f"{name} {level}" for name, level in node.items())
-        told = "" if gone is None else f" It suppresses {gone:,} records ({look.percent(gone / records)})"
+        told = "" if gone is None else f" It suppresses {so_many(gone, 'record')} ({percent(gone / records)})"
         over = gone is not None and gone > limit
         if told:
             told += f", more than the {limit:,} allowed." if over else "."
@@ -164,7 +165,7 @@ def _draw(chart: ui.echart, options: dict[str, Any]) -> None:
 
 
 def _note(view: views.LatticeView) -> str:
-    told = f"{view.nodes:,} nodes" + (f" of {view.size:,}" if view.size > view.nodes else "")
+    told = so_many(view.nodes, "node") + (f" of {view.size:,}" if view.size > view.nodes else "")
     if view.binned:
         told += f", drawn as {len(view.points):,} points; each stands for several of its height "
         told += "that suppress about as much"

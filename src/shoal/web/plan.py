@@ -12,8 +12,9 @@ import yaml
 
 from shoal.errors import PolicyError, ShoalError, UnknownName
 from shoal.inspection import Inspection
-from shoal.policies.presets import PRESETS, preset_text
-from shoal.policy import Column, Policy, named
+from shoal.policies.column import Column
+from shoal.policies.presets import PRESETS, preset_notes, preset_text
+from shoal.policy import Policy, named
 from shoal.sample import bundled
 from shoal.web.answers import PresetAnswer
 from shoal.web.columns import NO_COLUMNS, NO_TABLE, Columns, Progress
@@ -163,6 +164,11 @@ class Plan(Columns):
         for name in self.quasi_identifiers if self.inspection else ():
             self._fit(name)  # without the lock: meanwhile others may look
         self.missing()
+
+    def notes(self) -> list[str]:
+        """Say what is doubtful about the columns, in the roles that they have now."""
+        roles = {name: column["role"] for name, column in self._columns.items()}
+        return preset_notes(self.preset, self.opened.columns, roles)
 
     def missing(self) -> str | None:
         """Say what is missing for a policy, in words."""

@@ -11,7 +11,7 @@ from nicegui import ui
 from nicegui.element import Element
 from nicegui.elements.mixins.text_element import TextElement
 
-from shoal.errors import ShoalError
+from shoal.errors import ShoalError, so_many
 from shoal.web import look
 from shoal.web.answers import StepAnswer
 from shoal.web.desk import Desk
@@ -115,7 +115,7 @@ class Room:
             if self.desk.name is not None:
                 with look.box("tight"):
                     look.tag("span", self.desk.name, "nowrap small", id="table-name")
-                    look.tag("span", f"{self.desk.records:,} records", "muted small nowrap")
+                    look.tag("span", so_many(self.desk.records, "record"), "muted small nowrap")
             with look.box("steps", "nav", aria_label="Steps"):
                 for number, step in enumerate(self.desk.steps(), 1):
                     self._step(number, step)

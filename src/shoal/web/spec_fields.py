@@ -7,6 +7,7 @@ from typing import Any
 
 import yaml
 
+_DECIMAL = ("decimal", "Decimal sign, if a comma", ",")
 _UNKNOWN = ("unknown", "Codes for unknown", "99, U")
 FIELDS: dict[str, tuple[tuple[str, str, str], ...]] = {  # entry, label, example
     "flat": (),
@@ -14,6 +15,7 @@ FIELDS: dict[str, tuple[tuple[str, str, str], ...]] = {  # entry, label, example
         ("intervals", "Widths of bands", "5, 10, 20"),
         ("bottom_coding", "One band below", "20"),
         ("top_coding", "One band from", "90"),
+        _DECIMAL,
         _UNKNOWN,
     ),
     "prefix": (
@@ -30,7 +32,7 @@ FIELDS: dict[str, tuple[tuple[str, str, str], ...]] = {  # entry, label, example
         _UNKNOWN,
     ),
     "times": (("times", "Units", "quarter_hour, hour, part_of_day"), _UNKNOWN),
-    "cuts": (("cuts", "Break points of each level", "[6, 18, 40, 65], [18, 65]"), _UNKNOWN),
+    "cuts": (("cuts", "Break points of each level", "[6, 18, 40, 65], [18, 65]"), _DECIMAL, _UNKNOWN),
     "order": (
         ("order", "Values in order", "low, middle, high"),
         ("sizes", "Values per group", "2, 4"),
@@ -51,7 +53,7 @@ NAMES = {
     "yaml": "as a policy writes it (YAML)",
 }
 _SINGLE = ("bottom_coding", "top_coding")
-_PLAIN = ("format", "label")  # taken as they are typed
+_PLAIN = ("decimal", "format", "label")  # taken as they are typed
 
 
 def kind_of(spec: Any) -> str:

@@ -7,7 +7,8 @@ from typing import Any
 from nicegui import ui
 
 from shoal.catalogue import catalogue
-from shoal.comparison import Comparison, Row
+from shoal.comparing.row import Row
+from shoal.comparison import Comparison
 from shoal.policy import named
 from shoal.web import charts, look
 from shoal.web.room import Room, Worker

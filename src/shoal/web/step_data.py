@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import anyio.to_thread
 
-from shoal.errors import ShoalError
+from shoal.errors import ShoalError, so_many
+from shoal.reporting.words import percent
 from shoal.web import look
 from shoal.web.answers import ColumnAnswer, IdentifierAnswer
 from shoal.web.columns import ROLES
@@ -46,11 +47,14 @@ class _Table:
                 self.rules()
                 look.button("Other table", self.other)
                 look.button("Diagnose \u2192", lambda: room.go("diagnose"), "primary")
+        for remark in room.desk.opened.remarks:
+            look.told(remark, "warn")
         with look.box("split data-split"):
             with look.box("card", style="padding: 6px 4px"):
                 self.place = look.box("scroll")
             with look.box("stack"):
                 self.missing = look.told("", "warn")
+                self.notes = look.box("stack", style="max-height: 30vh; overflow: auto", data_part="notes")
                 self.side = look.box(
                     "card",
                     "section",
@@ -92,6 +96,12 @@ class _Table:
         missing = desk.missing()
         self.missing.set_text(missing or "")
         self.missing.set_visibility(bool(missing))
+        notes = desk.notes()
+        self.notes.clear()
+        self.notes.set_visibility(bool(notes))
+        with self.notes:
+            for note in notes:
+                look.told(note)
         self.place.clear()
         with self.place, look.box("t", "table"):
             with look.box("", "thead"), look.box("", "tr"):
@@ -115,7 +125,7 @@ class _Table:
                         _mark(row.identifier)
             look.tag("td", f"{row.distinct:,}", "r")
             look.tag("td", f"{row.missing:,}" if row.missing else "\u2013", "r")
-            look.tag("td", look.percent(row.unique_share), "r")
+            look.tag("td", percent(row.unique_share), "r")
             with look.box("small reason", "td", title=f"{row.suggested_role}: {row.reason}"):
                 look.tag("div", row.suggested_role)
                 look.tag("div", row.reason, "muted")
@@ -129,7 +139,7 @@ class _Table:
                 )
             with look.box("nowrap", "td"):
                 if row.role == "quasi-identifier":
-                    about = "does not fit" if row.problem else f"{(row.height or 0) + 1} levels"
+                    about = "does not fit" if row.problem else so_many((row.height or 0) + 1, "level")
                     chosen = "chosen" if row.column == self.room.seat.column else ""
                     look.button(
                         about,

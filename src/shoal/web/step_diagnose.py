@@ -7,8 +7,9 @@ from typing import Any
 from nicegui import ui
 
 from shoal.diagnosing.findings import SetFinding, Sets
-from shoal.errors import ShoalError
+from shoal.errors import ShoalError, so_many
 from shoal.policies.shares import limit_in_records
+from shoal.reporting.words import percent
 from shoal.web import charts, look
 from shoal.web.diagnosed import Findings
 from shoal.web.risk_card import RiskCard
@@ -96,12 +97,10 @@ class _Diagnose:
         alone = "unique records" if name == "k" else "records with one value only"
         with look.box("cards"):
             look.tile(str(risk.k), f"{name} that the table reaches", f"{found.k} was asked for")
-            look.tile(
-                f"{risk.unique:,}", alone, f"{look.percent(risk.unique / risk.records)} of {risk.records:,}"
-            )
-            look.tile(look.percent(risk.highest), "highest risk", "of the most exposed record")
-            look.tile(look.percent(risk.average), "average risk", f"{risk.classes:,} combinations")
-            share = look.percent(found.suppressed / risk.records)
+            look.tile(f"{risk.unique:,}", alone, f"{percent(risk.unique / risk.records)} of {risk.records:,}")
+            look.tile(percent(risk.highest), "highest risk", "of the most exposed record")
+            look.tile(percent(risk.average), "average risk", so_many(risk.classes, "combination"))
+            share = percent(found.suppressed / risk.records)
             look.tile(
                 f"{found.suppressed:,}",
                 f"records below {name} = {found.k}",

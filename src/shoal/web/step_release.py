@@ -8,14 +8,15 @@ from typing import Any
 import anyio.to_thread
 
 from shoal.catalogue import catalogue
-from shoal.errors import ShoalError
+from shoal.errors import ShoalError, so_many
 from shoal.policy import named
 from shoal.release import Release
+from shoal.reporting.words import percent
 from shoal.risk import risk_of
+from shoal.spreadsheet import is_text_table
 from shoal.verify import ModelCheck
 from shoal.web import look
 from shoal.web.desk import FORMATS
-from shoal.web.downloads import is_text_table
 from shoal.web.risk_card import show_risk
 from shoal.web.room import Room, Worker
 
@@ -136,13 +137,15 @@ class _Release:
                 look.told("Not verified: " + " ".join(proof.reasons), "bad")
             else:
                 look.told("Not fully verified: " + " ".join(proof.unchecked), "warn")
+            for note in found.notes:
+                look.told(f"Note: {note}", "warn")
             rows = [(_model(check), _passed(check.passed)) for check in proof.models]
             look.table(["Model", ""], rows)
             with look.box("cards three"):
                 look.tile(f"{proof.records:,}", "records released", f"of {found.records:,}")
-                share = look.percent(found.suppressed / found.records)
+                share = percent(found.suppressed / found.records)
                 look.tile(f"{found.suppressed:,}", "records suppressed", share)
-                look.tile(f"{proof.smallest_class:,}", "smallest class", f"{proof.classes:,} classes")
+                look.tile(f"{proof.smallest_class:,}", "smallest class", so_many(proof.classes, "class"))
             levels = found.levels
             if levels:
                 by = "as chosen" if self.room.desk.node else f"found by {found.algorithm}"
@@ -177,7 +180,7 @@ class _Release:
             look.tag(
                 "p",
                 "Cells that begin with =, +, - or @ get an apostrophe, so that no program runs them. "
-                "That file is for reading; shoal verify wants it as it is.",
+                "Negative numbers become text.",
                 "muted small",
             )
 

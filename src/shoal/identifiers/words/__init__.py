@@ -4,7 +4,7 @@ A line of a table says what its words point at:
 
 - a letter of Safe Harbor's rule and a kind: `B zip` or `A person`;
 - `- sensitive` and `- quasi-identifier`: the role of columns that are none of the rule's 18;
-- `- address`: where a person lives to the door, which goes where the values tell persons apart;
+- `- address`: where a person lives to the door, which is an identifier, however few there are;
 - `- thing`: what is named there is no person.
 
 A kind may end in `?`, for words that count only where the values tell persons apart, and in `!`, for words

@@ -14,7 +14,7 @@ J account  rekening_?NO bankrekening bankrekening_?NO
 L vehicle  kenteken kenteken_?NO chassis_?NO
 K licence  rijbewijs rijbewijs_?NO
 H record   patiënt(?:en)?_?NO dossier_?NO medisch_dossier
-H record?  opname_?NO monster_?NO
+H record?  opname_?NO episode_?NO monster_?NO
 P biometric vingerafdruk(?:ken)?
 Q photo    pasfoto
 Q photo!   foto fotos
@@ -30,13 +30,16 @@ R code     paspoort paspoort_?NO identiteitskaart(?:_?NO)? personeels?_?NO klant
 R code     studenten_?NO belasting_?nummer
 R text?    opmerking(?:en)? toelichting vrije_tekst notities
 A person   voornaam voornamen achternaam familienaam meisjesnaam voorletters (?:patiënt(?:en)?|cliënt)_?naam
+A person   naam_(?:van_)?(?:de_)?(?:patiënt|cliënt)
 A person?  naam
+A person!? naam namen patiënte?
 - thing    (?:ziekenhuis|afdelings?|product|medicijn|straat|plaats|bedrijfs?|bestands?|kolom|tabel)_?naam
-- address  (?:woon)?adres straat straatnaam
+- thing!   opname
+- address  (?:woon)?adres straat straatnaam huis_?NO
 - sensitive ziekten? aandoening(?:en)? behandeling(?:en)? medicatie medicijn(?:en)? geneesmiddel(?:en)?
 - sensitive salaris inkomen \w+inkomen loon godsdienst religie geloof allergie allergieën
 - quasi-identifier geslacht burgerlijke_staat nationaliteit herkomst herkomstland geboorteland provincie regio
 - quasi-identifier beroep opleiding opleidingsniveau moedertaal etniciteit gewicht jaar kinderen
 - quasi-identifier aantal_kinderen verzekering zorgverzekeraar overlijden overlijdens\w+
-- quasi-identifier! land taal lengte
+- quasi-identifier! land taal lengte opname ontslag
 """

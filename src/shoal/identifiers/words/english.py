@@ -26,7 +26,7 @@ H record   mrn medical_?record medical_?record_?NO patient_?NO patient_?(?:key|i
 H record   (?:health_?)?record_?NO hospital_?number (?:subject|participant)_?NO
 H record!  nhs
 H record!?
-H record?  (?:case|encounter|visit|admission|specimen|accession)_?NO
+H record?  (?:case|encounter|visit|admission|specimen|accession|episode|stay)_?NO
 P biometric finger_?prints? (?:palm|voice)_?prints? biometrics? (?:iris|retina)_?(?:scan|code)
 P biometric face_?(?:template|encoding|embedding)
 Q photo    photographs? portrait selfie headshot (?:face|facial|patient)_?(?:image|picture|photo)
@@ -41,28 +41,30 @@ C part!    month weekday quarter
 B zip      zip zip_?codes? zip_?[459] zip_?plus_?4 post_?codes? postal(?:_?codes?)?
 B zip!
 B place    city cities town village municipality county precinct parish borough suburb district
-B place    neighbou?rhood street street_?(?:address|name|NO) (?:home_?|postal_?)?address(?:es)? addr
+B place    house_?NO neighbou?rhood street street_?(?:address|name|NO) (?:home_?|postal_?)?address(?:es)? addr
 B place    birth_?place place_of_birth
 B place    latitude longitude lng geohash gps coordinates? census_?(?:tract|block) fips
 B place!   lat lon long
 R code     passport passport_?NO tax_?NO national_?(?:id|identifier) id_?card(?:_?NO)? identity_?NO
 R code     person_?NO personal_?(?:id|number) (?:employee|student)_?NO user_?name user_?id login aadhaar
 R text?    notes? comments? remarks? narrative free_?text
-A person   (?:first|last|given|family|sur|middle|maiden|full|nick|fore)_?names? [fl]name initials
-A person   (?:patient|person|mother|father|spouse|child|employer|guardian|relative)s?_?names?
+A person   (?:first|last|given|family|sur|middle|maiden|full|nick|fore|birth)_?names? [fl]name initials
+A person   (?:pat|patient|person|mother|father|spouse|child|employer|guardian|relative)s?_?names?
+A person   names?_(?:of_)?(?:the_)?(?:patient|person|mother|father|spouse|child|employer|guardian|relative)s?
 A person?  \w*names? alias
-A person!?
+A person!? names?(?:_?\d)? patient
 R code?    uuid guid id identifier
+- address  street street_?(?:address|name|NO) (?:home_?|postal_?)?address(?:es)? addr house_?NO
 - thing    (?:hospital|clinic|facility|drug|product|brand|generic|medication|medicine|test|lab|ward)_?names?
 - thing    (?:department|dept|unit|procedure|diagnosis|disease|condition|column|variable|field)_?names?
 - thing    (?:study|trial|item|species|gene|service|event|file|table|code|class|category|group)_?names?
 - thing    (?:type|state|country|region|plan|program|course|organism|material|device|scale)_?names?
-- thing    (?:form|site|language|day|month|weekday)_?names?
+- thing    (?:form|site|language|day|month|weekday|illness|therapy|treatment|insurance|insurer|job)_?names?
 """
 # Parts of names that tell a role wherever they stand: what it is, then the parts.
 IDENTIFIER_PARTS = (
     ("a direct identifier", "e-?mail phone mobile fax passport ssn iban url ip.?address"),
-    ("a person's name or address", "name$ street address"),
+    ("a person's name or address", r"(?<!\bop)name$ street address"),  # opname: Dutch, an admission
     (
         "a number that points at one person",
         r"(^|_|\b)id$ uuid guid mrn nhs card record.?n patient.?n account licen[cs]e social.?security",

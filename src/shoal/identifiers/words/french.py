@@ -16,7 +16,7 @@ L vehicle  immatriculation
 K licence  permis_(?:de_)?conduire num(?:éro)?_(?:de_)?permis
 H record   num(?:éro)?_(?:de_|du_)?(?:dossier|patient) (?:id|identifiant|code)_(?:du_)?patient
 H record!? ipp
-H record?  num(?:éro)?_(?:de_|du_)?séjour
+H record?  num(?:éro)?_(?:de_|du_)?(?:séjour|cas|venue)
 P biometric empreintes?_digitales?
 Q photo    photo_(?:d_)?identité
 C birth    (?:date|année|jour)_(?:de_)?naiss(?:ance)?
@@ -34,6 +34,7 @@ R text?    commentaires? remarques? texte_libre
 A person   prénoms? nom_(?:de_)?(?:famille|naissance|jeune_fille) nom_(?:d_)?usage nom_complet
 A person   nom_(?:et_)?prénoms? nom_(?:du_|de_la_)?(?:patiente?|mère|père|conjoint|médecin)
 A person?  nom
+A person!? noms? patiente
 R code?    identifiant
 - thing    nom_(?:de_|du_|de_la_|de_l_|d_)?(?:hôpital|clinique|établissement|service|médicament|produit)
 - thing    nom_(?:de_|du_|de_la_|de_l_|d_)?(?:maladie|variable|fichier|table|région|pays|département|étude)
@@ -46,5 +47,5 @@ R code?    identifiant
 - quasi-identifier département région profession métier emploi catégorie_socio_?professionnelle diplôme
 - quasi-identifier niveau_(?:d_|de_)?(?:études?|instruction|formation) langue langue_maternelle poids
 - quasi-identifier année (?:nombre|nb)_(?:d_)?enfants mutuelle assurance décès
-- quasi-identifier! genre pays taille
+- quasi-identifier! genre pays taille entrée sortie hospitalisation
 """

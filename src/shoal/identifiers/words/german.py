@@ -16,7 +16,7 @@ J account? konto
 L vehicle  kfz_?kennzeichen autokennzeichen nummernschild fahrgestell_?NO
 K licence  führerschein führerschein_?NO lizenz_?NO
 H record   patienten_?NO patienten_?(?:kennung|schlüssel) (?:kranken)?akten_?NO aktenzeichen
-H record?  fall_?NO aufnahme_?NO proben_?NO
+H record?  (?:behandlungs?_?)?fall_?NO fall_?(?:kennung|schlüssel) aufnahme_?NO proben_?NO
 P biometric fingerabdruck fingerabdrücke
 Q photo    lichtbild passfoto patientenfoto
 Q photo!   fotos?
@@ -32,11 +32,14 @@ B place    gemeinde landkreis bezirk (?:wohn|post|heimat)?_?anschrift (?:wohn|po
 R code     reisepass reisepass_?NO (?:personal)?_?ausweis(?:_?NO)? steuer_?NO steuer_?identifikations_?NO
 R code     person(?:en)?_?NO personal_?NO matrikel_?NO kunden_?NO mitglieds_?NO benutzer_?(?:name|kennung|id)
 R text?    bemerkung(?:en)? kommentare? notiz(?:en)? freitext anmerkung(?:en)?
-A person   vornamen? nachnamen? familienname geburtsname zuname rufname patienten_?name
-R code?    kennung
+A person   vornamen? nachnamen? familienname geburtsname zuname rufname patient(?:en|innen)?_?name
+A person   name_(?:des_|der_)?(?:patient(?:en|in|innen)?|person|mutter|vaters?|versicherten)
+A person!? patient_?in
+R code?    kennung (?:lfd|laufende)_?NO
 - thing    (?:krankenhaus|klinik|stations?|abteilungs?|produkt|medikament(?:en)?|wirkstoff|studien?)_?name
 - thing    (?:test|fach|datei|tabellen?|spalten?|feld|marken|firmen|orts|geräte|länder)_?name
-- address  \w*straße (?:wohn|post|heimat)?_?anschrift (?:wohn|post|heimat)?_?adresse
+- thing    (?:therapie|krankheits|diagnosen?)_?name
+- address  \w*straße str_?nr haus_?NO (?:wohn|post|heimat)?_?anschrift (?:wohn|post|heimat)?_?adresse
 - sensitive \w*diagnosen? krankheit(?:en)? \w*erkrankung(?:en)? befunde? \w*therapien? behandlung(?:en)?
 - sensitive medikament(?:e|en)? medikation wirkstoffe? \w*einkommen gehalt lohn vermögen konfession
 - sensitive religions?_?zugehörigkeit glaube partei(?:zugehörigkeit)? behinderung(?:sgrad)? vorstrafen?
@@ -46,5 +49,5 @@ R code?    kennung
 - quasi-identifier haushaltsgröße kinder kinderzahl (?:an)?zahl_(?:der_)?kinder gewicht größe körper_?größe
 - quasi-identifier krankenkasse versicherung versicherungs?_?(?:art|status) (?:mutter)?sprache
 - quasi-identifier migrationshintergrund jahr todes(?:tag|jahr) sterbe(?:tag|jahr)
-- quasi-identifier! land
+- quasi-identifier! land aufnahme entlassung entlassen aufgenommen verlegung verlegt verstorben gestorben
 """

@@ -16,7 +16,7 @@ L vehicle  targa numero_(?:di_)?telaio
 K licence  patente_(?:di_)?guida numero_(?:di_)?patente
 H record   cartella_clinica numero_(?:di_)?(?:cartella|paziente)
 H record   (?:id|codice|identificativo)_(?:del_)?paziente
-H record?  numero_(?:di_)?(?:ricovero|caso)
+H record?  numero_(?:di_)?(?:ricovero|caso|episodio) (?:numero_)?nosologico
 P biometric impront[ae]_digital[ei]
 Q photo    fotografia foto_(?:del_)?paziente
 Q photo!   foto
@@ -34,12 +34,12 @@ R code     numero_(?:di_)?(?:documento|identificazione|passaporto) numero_client
 R text?    comment[oi] osservazioni annotazioni testo_libero
 A person   cognome nome_(?:e_)?cognome nome_(?:del_|della_)?(?:paziente|persona|madre|padre|medico)
 A person   nome_completo
-A person!? nome nominativo
+A person!? nom[ei] nominativo paziente
 - address  indirizzo
 - sensitive malatti[ae] patologi[ae] diagnosi terapi[ae] farmac[oi] trattament[oi] stipendio reddito religione
 - sensitive partito_politico disabilità allergi[ae] orientamento_sessuale
 - quasi-identifier sesso stato_civile nazionalità cittadinanza paese_(?:di_|d_)?(?:nascita|origine|residenza)
 - quasi-identifier provincia regione professione occupazione mestiere titolo_(?:di_)?studio istruzione
 - quasi-identifier razza etnia peso altezza anno (?:numero_(?:di_)?)?figli assicurazione decesso
-- quasi-identifier! paese genere lingua
+- quasi-identifier! paese genere lingua ricovero dimissione ammissione ingresso
 """

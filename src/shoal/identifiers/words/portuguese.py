@@ -17,7 +17,7 @@ L vehicle  matrícula placa_(?:do_)?veículo (?:número_(?:do_)?)?chassi
 K licence  carta_(?:de_)?condução carteira_(?:de_)?habilitação cnh
 H record   prontuário número_(?:do_|de_)?(?:prontuário|processo|paciente) processo_clínico
 H record   (?:id|código)_(?:do_|da_)?paciente
-H record?  número_(?:do_)?(?:caso|episódio|internamento)
+H record?  número_(?:do_)?(?:caso|episódio|internamento|atendimento)
 P biometric impress(?:ão|ões)_digita(?:l|is)
 Q photo    fotografia foto_(?:do_|da_)?paciente
 Q photo!   fotos?
@@ -38,7 +38,7 @@ R code     número_(?:de_|do_)?(?:identificação|contribuinte|documento|cliente
 R text?    comentários? observaç(?:ão|ões) texto_livre
 A person   sobrenome apelidos? nome_(?:completo|próprio) (?:primeiro|último)_nome
 A person   nome_(?:do_|da_)?(?:paciente|pessoa|cliente|mãe|pai|utente|médico)
-A person!? nomes?
+A person!? nomes? utente
 - address  endereço morada rua
 - sensitive doenças? patologias? diagnósticos? tratamentos? medicamentos? medicação fármacos? salário renda
 - sensitive rendimentos? religião partido_político deficiência alergias? orientação_sexual
@@ -46,4 +46,5 @@ A person!? nomes?
 - quasi-identifier escolaridade habilitações nível_(?:de_)?(?:escolaridade|ensino|instrução) idioma
 - quasi-identifier língua_materna raça etnia peso altura ano (?:número_(?:de_)?)?filhos seguro_(?:de_)?saúde
 - quasi-identifier óbito
+- quasi-identifier! internação internamento alta
 """

@@ -37,7 +37,7 @@ R text?    comentarios? observaciones anotaciones texto_libre
 A person   apellidos? nombre_(?:y_)?apellidos? nombre_(?:completo|propio) nombre_(?:de_)?pila
 A person   nombre_(?:del?_)?(?:la_)?(?:paciente|persona|cliente|madre|padre|titular|médico)
 A person   (?:primer|segundo)_nombre
-A person!? nombres?
+A person!? nombres? paciente
 - address  domicilio calle dirección_(?:postal|completa|particular)
 - address! dirección
 - sensitive enferm(?:edad|edades) patologías? diagnósticos? tratamientos? medicamentos? medicación fármacos?
@@ -48,4 +48,5 @@ A person!? nombres?
 - quasi-identifier ocupación oficio nivel_(?:de_)?(?:estudios|educación|instrucción) nivel_educativo estudios
 - quasi-identifier escolaridad idioma lengua_materna raza etnia peso talla estatura año hijos aseguradora
 - quasi-identifier (?:número|num|nro)_(?:de_)?hijos seguro_médico fallecimiento defunción
+- quasi-identifier! ingreso alta egreso
 """

@@ -1,4 +1,4 @@
-"""A wish: what is wanted of a release, and the search for it."""
+"""The task of a run: what is wanted of a release, and the search for it."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from shoal.core.progress import Progress
 from shoal.core.warm import to_compile
 from shoal.policy import Policy, named
 from shoal.problem import check_label
+from shoal.release import Release
 from shoal.search import search
 
 
 @dataclass(frozen=True)
-class Wish:
+class Task:
     """What is wanted: a recoding by a policy, some levels or all regions of it given; and extras."""
 
     policy: Policy
@@ -25,7 +26,8 @@ class Wish:
     seconds: float | None = None
     regions: Saved | None = None
     mapping: bool = False  # to the private folder: what became of every value
-    report: bool = False  # likewise: the page that tells of the release
+    report: Callable[[Release], str] | None = None  # likewise: writes the page that tells of the release
+    spreadsheet_safe: bool = False  # no cell begins like a formula
 
     def found(self, problem: Problem, progress: Progress) -> tuple[str, Evaluation]:
         """Search for the recoding, or put the one that is given on the problem."""

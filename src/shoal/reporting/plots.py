@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shoal.core.block import cut
-from shoal.core.markup import percent
 from shoal.plots import styled
-from shoal.release import Release
 from shoal.reporting.histogram import bars
+from shoal.reporting.words import percent
+
+if TYPE_CHECKING:
+    from shoal.release import Release
 
 _BEFORE, _AFTER = "#D55E00", "#0072B2"  # Okabe and Ito's
 _LONGEST = 30  # characters of a column's name

@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from shoal.algorithms.anatomy import Anatomy, unfit
+from shoal.column_names import check_released
 from shoal.core.arrays import IntArray
 from shoal.core.contracts import Engine, Target
 from shoal.core.counts import Counts, Domain, layout
 from shoal.core.groups import group_column
 from shoal.core.held import from_joint
 from shoal.core.recoding import Recoding
-from shoal.errors import DataError, OutputError, PolicyError, UsageError, no_such_columns
+from shoal.errors import DataError, OutputError, PolicyError, UsageError
 from shoal.policy import Policy
 
 RECORDS = "records"  # the column of the second table that tells how often a value occurs in a group
@@ -24,7 +24,8 @@ RECORDS = "records"  # the column of the second table that tells how often a val
 
 def separated(policy: Policy) -> str | None:
     """Name the sensitive column that is released in a table of its own, where the algorithm does so."""
-    if not isinstance(policy.search_algorithm, Anatomy):
+    algorithm = policy.search_algorithm
+    if algorithm is None or not algorithm.apart:
         return None
     names = policy.roles.sensitive
     if len(names) != 1:
@@ -108,7 +109,8 @@ def grouped(
     engine: Engine, release: Any, second: Any, policy: Policy, name: str
 ) -> tuple[Counts, dict[str, Domain], list[str]]:
     """Count the groups' sensitive values in the second table, and say where the release disagrees."""
-    reason = unfit(policy.privacy_models, policy.roles.sensitive)
+    algorithm = policy.search_algorithm
+    reason = algorithm.unfit(policy.privacy_models, policy.roles.sensitive) if algorithm else None
     if reason:
         message = f"Algorithm 'anatomy' cannot honour this policy: {reason}."
         raise PolicyError(message)
@@ -134,16 +136,7 @@ def grouped(
 def _strange(policy: Policy, columns: Sequence[str], name: str, group: str) -> list[str]:
     """Refuse a release of other columns; say which should not be in it."""
     roles = policy.roles
-    unknown = [column for column in columns if column not in {*roles.roles, group}]
-    if unknown and len(unknown) == len(columns):
-        raise PolicyError(no_such_columns("the policy's columns", "release"))
-    if unknown:
-        message = f"The release has columns that the policy does not name: {', '.join(map(repr, unknown))}."
-        raise PolicyError(message)
-    absent = [column for column in (*roles.quasi_identifiers, group) if column not in columns]
-    if absent:
-        message = f"The release lacks columns of the policy: {', '.join(map(repr, absent))}."
-        raise PolicyError(message)
+    check_released(columns, {*roles.roles, group}, (*roles.quasi_identifiers, group))
     reasons = [
         f"identifier {column!r} is in the release" for column in roles.identifiers if column in columns
     ]

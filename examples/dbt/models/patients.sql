@@ -1,0 +1,3 @@
+-- The table with identifiers, which stays inside.
+select name, age, sex, postcode, diagnosis
+from {{ source('clinic', 'admissions') }}

@@ -1,0 +1,176 @@
+"""How errors are told: in a terminal, as JSON, and in Python."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from typer.testing import CliRunner
+
+import shoal
+from shoal.cli import app
+from shoal.errors import HierarchyError, Infeasible, PolicyError, UsageError
+from shoal.policy import Policy
+
+POLICY = """
+columns:
+  age: {role: quasi-identifier, hierarchy: {intervals: [5]}}
+models:
+  - k-anonymity: {k: 2}
+"""
+
+
+@pytest.fixture
+def strange(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a table of 60 values that are no numbers, two of them here: x00 and x59."""
+    monkeypatch.chdir(tmp_path)
+    Path("t.csv").write_text("age\n" + "".join(f"x{n:02}\n" for n in range(60)), encoding="utf-8")
+    Path("p.yaml").write_text(POLICY, encoding="utf-8")
+    return tmp_path
+
+
+def run(*words: str) -> Any:
+    return CliRunner().invoke(app, list(words))
+
+
+ANONYMIZE = ("anonymize", "t.csv", "--policy", "p.yaml", "--output", "o.csv")
+CHECK = ("hierarchy", "check", "t.csv", "--policy", "p.yaml")
+
+
+@pytest.mark.parametrize("command", [ANONYMIZE, CHECK])
+def test_values_are_listed_on_request_and_those_left_out_are_counted(
+    strange: Path, command: tuple[str, ...]
+) -> None:
+    plain, shown = run(*command).stderr, run(*command, "--reveal").stderr
+    assert "60 values are not a number" in plain
+    assert plain.endswith(" --reveal lists them.\n")
+    assert "x00" not in plain
+    assert " Values: x00, x01," in shown
+    assert shown.endswith("x49, and 10 more.\n")
+    assert "--reveal" not in shown
+
+
+def test_an_error_is_a_line_and_its_kind_is_told_as_json(strange: Path) -> None:
+    told = run(*ANONYMIZE, "--json")
+    assert told.stderr.startswith("Error: Hierarchy of 'age'")
+    found = json.loads(told.stdout)
+    assert found["error"] == "HierarchyError"
+    assert "--reveal" not in found["message"]
+    assert len(json.loads(run(*ANONYMIZE, "--json", "--reveal").stdout)["values"]) == 60
+
+
+def test_reveal_is_not_named_where_there_is_no_such_option(strange: Path) -> None:
+    told = run("hierarchy", "show", "--policy", "p.yaml", "--column", "age", "young")
+    assert told.exit_code == 2
+    assert "1 value is not a number" in told.stderr
+    assert told.stderr.endswith("Values: young.\n")
+    assert "--reveal" not in told.stderr
+
+
+def test_in_python_values_are_on_the_error_and_a_traceback_says_so(strange: Path) -> None:
+    with pytest.raises(HierarchyError) as caught:
+        shoal.anonymize("t.csv", "p.yaml")
+    assert "--reveal" not in str(caught.value)
+    assert len(caught.value.values) == 60
+    assert caught.value.__notes__ == ["What this is about is listed in error.values."]
+
+
+AGE = {"role": "quasi-identifier", "hierarchy": "flat"}
+ROLES = "'identifier', 'quasi-identifier', 'sensitive' or 'other'"
+MODELS = "models must be a list of models with their options, as [{k-anonymity: {k: 5}}]"
+PAIRS = "same_level must be lists of columns, as [[admitted, discharged]]"
+RULE = "columns.age.hierarchy must be a rule, as flat or {intervals: [5, 10]}."
+COLUMN: list[tuple[dict[str, Any], str]] = [
+    ({"role": "quasi_identifier"}, "got 'quasi_identifier'. Did you mean 'quasi-identifier'?"),
+    ({"role": 5}, f"columns.age.role must be {ROLES}, got 5."),
+    ({"hierarchy": 5}, RULE),
+    ({"hierarchy": ["SECRET"]}, RULE),
+    ({"max_level": "two"}, "columns.age.max_level must be a whole number, got 'two'."),
+    ({"max_level": 1.5}, "columns.age.max_level must be a whole number, got 1.5."),
+    ({"max_level": -1}, "columns.age.max_level must be at least 0, got -1."),
+    ({"weight": 0}, "columns.age.weight must be above 0, got 0."),
+    ({"weight": float("inf")}, "columns.age.weight must be finite, got inf."),
+    ({"weight": "much"}, "columns.age.weight must be a number, got 'much'."),
+    ({"release_as": "bound"}, "release_as must be 'text' or 'bounds', got 'bound'. Did you mean 'bounds'?"),
+    ({"identifying": "3"}, "columns.age.identifying must be a whole number, 1, 2 or 3, got '3'."),
+]
+ENTRIES: list[tuple[dict[str, Any], str]] = [
+    (
+        {"columns": {"age": "other"}},
+        "columns.age must be a mapping with a role, as {role: other}, got 'other'.",
+    ),
+    ({"columns": {"age": {}}}, f"columns.age.role is missing. It must be {ROLES}."),
+    ({"columns": {5: AGE}}, "the name 5 of a column must be text. Put it in quotes."),
+    ({"columns": {}}, "name each column with its role under columns"),
+    ({"models": []}, MODELS),
+    ({"models": "k-anonymity"}, f"{MODELS}, got 'k-anonymity'."),
+    ({"models": [5]}, MODELS),
+    (
+        {"models": [{"k-anonymity": {"k": "fünf"}}]},
+        "Option k of k-anonymity must be a whole number, got 'fünf'.",
+    ),
+    ({"models": [{"k-anonymity": {"k": True}}]}, "Option k of k-anonymity must be a whole number, got True."),
+    ({"suppressed": "droped"}, "suppressed must be 'drop' or 'mask', got 'droped'. Did you mean 'drop'?"),
+    ({"metric": 5}, "metric must be a name, or a name with its options, as precision, got 5."),
+    ({"algorithm": ["ola"]}, "algorithm must be a name, or a name with its options"),
+    (
+        {"algorithm": {"auto": {"refine": "perhaps"}}},
+        "Option refine of auto must be true or false, got 'perhaps'.",
+    ),
+    ({"label": 5}, "label must be text, got 5."),
+    ({"population_size": 0}, "population_size must be at least 1, got 0."),
+    ({"same_level": ["age"]}, PAIRS),
+    ({"same_level": [["age", 5]]}, PAIRS),
+]
+
+
+@pytest.mark.parametrize(
+    ("entries", "says"), [*ENTRIES, *[({"columns": {"age": AGE | own}}, says) for own, says in COLUMN]]
+)
+def test_what_an_entry_of_a_policy_must_be_is_said_in_our_words(entries: dict[str, Any], says: str) -> None:
+    wrong = {"columns": {"age": AGE}, "models": [{"k-anonymity": {"k": 2}}]} | entries
+    with pytest.raises(PolicyError) as caught:
+        Policy.load(wrong)
+    assert says in str(caught.value)
+    for word in ("SECRET", "nput should", "Field required", "valid "):
+        assert word not in str(caught.value)
+
+
+def test_a_policy_that_is_not_utf_8_is_told_with_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "p.yaml"
+    path.write_bytes("models: []\ncolumns: {größe: {role: other}}\n".encode("latin-1"))
+    with pytest.raises(UsageError, match=r"is not UTF-8 text \(line 2\)\. Save it as UTF-8\."):
+        Policy.load(path)
+
+
+def test_a_recipe_that_no_longer_holds_says_what_can_be_done(tmp_path: Path) -> None:
+    policy = {"columns": {"age": AGE}, "models": [{"k-anonymity": {"k": 2}}]}
+    table = pa.table({"age": ["1", "1", "2", "2"]})
+    kept = shoal.anonymize(table, policy, output=tmp_path / "o.csv").recipe
+    with pytest.raises(Infeasible) as caught:
+        shoal.apply(kept, pa.table({"age": ["1", "1", "2"]}))
+    assert str(caught.value) == (
+        "The recipe no longer holds: at these levels 1 of 3 records would have to be suppressed, and the "
+        "limit is 0. A recipe fixes levels, models and limit: anonymize this table anew, with its policy or "
+        "one that asks for less."
+    )
+    with pytest.raises(Infeasible, match="no longer holds: the table has 1 record and every class needs 2"):
+        shoal.apply(kept, pa.table({"age": ["1"]}))
+
+
+def test_one_is_not_said_as_several(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("t.csv").write_text("age\n1\n1\n", encoding="utf-8")
+    Path("one.csv").write_text("age\n1\n1\n2\n", encoding="utf-8")
+    Path("p.yaml").write_text(POLICY, encoding="utf-8")
+    assert run(*ANONYMIZE).exit_code == 0
+    applied = run("apply", "o.csv.private", "t.csv", "--output", "again.csv").stdout
+    assert "there was one node to choose from" in applied
+    told = run("verify", "one.csv", "--policy", "p.yaml")
+    assert "the smallest of 1 record\n" in told.stdout
+    assert "1 record violates it" in told.stdout
+    found = json.loads(run("verify", "one.csv", "--policy", "p.yaml", "--json").stdout)
+    assert found["reasons"] == ["k-anonymity: 1 record in 1 class violates it"]

@@ -1,0 +1,253 @@
+"""Text files as they come: in other encodings, broken, or under a wrong name."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+import shoal
+from shoal.cli import app
+from shoal.engines.duckdb import DuckDb
+from shoal.errors import DataError, Remark
+
+SECRET = "SECRET"
+ENGINE = DuckDb()
+HEADER = ["Größe", "Ort", "Notiz"]
+# The first three begin no letter of UTF-8.
+LETTERS = 'öüø“€a1",;\n '
+
+
+def written(rows: Iterable[Sequence[str]], encoding: str, delimiter: str = ",") -> bytes:
+    text = io.StringIO(newline="")
+    csv.writer(text, delimiter=delimiter, lineterminator="\n").writerows(rows)
+    return text.getvalue().encode(encoding)
+
+
+def counted(path: Path) -> Counter[tuple[str | None, ...]]:
+    engine = ENGINE
+    table = engine.open(path)
+    columns = engine.columns(table)
+    counts, domains = engine.count(table, columns)
+    codes = [counts.codes(place) for place in range(len(columns))]
+    texts = [domains[name].texts for name in columns]
+    return Counter(
+        {
+            tuple(text[code[n]] for text, code in zip(texts, codes, strict=True)): int(counts.sizes[n])
+            for n in range(len(counts))
+        }
+    )
+
+
+@contextmanager
+def remarks() -> Iterator[list[str]]:
+    """Collect what is remarked upon."""
+    said: list[str] = []
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("always", Remark)
+        yield said
+    said += [str(one.message) for one in found]
+
+
+CELLS = st.text(LETTERS, max_size=4)
+
+
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    rows=st.lists(st.tuples(CELLS, CELLS, CELLS), min_size=1, max_size=8),
+    encoding=st.sampled_from(["cp1252", "utf-16"]),
+    kind=st.sampled_from([(".csv", ";"), (".csv.gz", ","), (".tsv", "\t")]),
+)
+def test_other_encodings_are_read_as_utf_8_is(
+    tmp_path: Path, rows: list[tuple[str, str, str]], encoding: str, kind: tuple[str, str]
+) -> None:
+    ending, delimiter = kind
+    path = tmp_path / f"data{ending}"
+    content = written([HEADER, *rows], encoding, delimiter)
+    path.write_bytes(gzip.compress(content) if ending.endswith(".gz") else content)
+    with remarks() as said:
+        found = counted(path)
+    spoken = {"cp1252": "Windows-1252", "utf-16": "UTF-16"}[encoding]
+    assert [f"is not UTF-8; it was read as {spoken}." in one for one in said] == [True]
+    assert found == Counter(tuple(cell or None for cell in row) for row in rows)
+
+
+@pytest.mark.parametrize("column", ["age", "note"])
+@pytest.mark.parametrize("ending", [".csv", ".parquet"])
+def test_a_letter_far_down_is_found_by_whoever_reads_it_first(
+    tmp_path: Path, column: str, ending: str
+) -> None:
+    """The column of notes is read only when the release is written."""
+    data, out = tmp_path / "data.csv", tmp_path / f"out{ending}"
+    cells = {"age": "40", "note": "none"} | {column: "€ü"}
+    rows = [["age", "note"], *[["30", "plain"]] * 20_000, *[[cells["age"], cells["note"]]] * 5]
+    data.write_bytes(written(rows, "cp1252"))
+    policy = {
+        "columns": {"age": {"role": "quasi-identifier", "hierarchy": "flat"}, "note": {"role": "other"}},
+        "models": [{"k-anonymity": {"k": 5}}],
+    }
+    with remarks() as said:
+        release = shoal.anonymize(data, policy, output=out)
+    assert len(said) == 1
+    assert release.records == 20_005
+    engine = DuckDb()
+    counts, domains = engine.count(engine.open(out), [column])
+    assert dict(zip(domains[column].texts, counts.sizes.tolist(), strict=True))["€ü"] == 5
+
+
+def test_several_texts_of_one_query_are_read_again(tmp_path: Path) -> None:
+    engine = DuckDb()
+    tables = []
+    for name in ("one.csv", "two.csv"):
+        (tmp_path / name).write_bytes(written([["a"], *[["x"]] * 9000, ["ü"]], "cp1252"))
+        tables.append(engine.open(tmp_path / name))
+    with remarks() as said:
+        counts, domains = engine.count(tables[0].union(tables[1]), ["a"])
+    assert dict(zip(domains["a"].texts, counts.sizes.tolist(), strict=True)) == {"x": 18_000, "ü": 2}
+    assert len(said) == 2
+
+
+def test_the_command_line_says_once_how_a_file_was_read(tmp_path: Path) -> None:
+    data = tmp_path / "data.csv"
+    data.write_bytes("Größe,Ort\n1,Köln\n1,Köln\n".encode("cp1252"))
+    found = CliRunner().invoke(app, ["measure", str(data), "--columns", "Größe,Ort", "--json"])
+    assert (found.exit_code, json.loads(found.stdout)["k"]) == (0, 2)
+    assert found.stderr.startswith("Note: ")
+    assert found.stderr.count("read as Windows-1252") == 1
+
+
+GOOD = b"a,b,c\n" + b"1,2,3\n" * 10
+FAULTS = {
+    "too many": (b"1,2,3,SECRET\n", "line 12 has 4 fields, the header 3. Quote values that hold ','."),
+    "too few": (b"1,SECRET\n1,2,3\n", "line 12 has 2 fields, the header 3. Fill it up."),
+    "after a value of two lines": (b'"1\n1",2,3\n1,SECRET\n', "line 14 has 2 fields, the header 3."),
+    "open quote": (b'1,"SECRET,3\n1,2,3\n', "line 12 opens a quote that is not closed."),
+    "open quote far": (b'1,"SECRET,3\n' + b"1,2,3\n" * 400_000, "line 12 opens a quote that is not closed."),
+    "after a quote": (b'1,"2"SECRET,3\n', "line 12 has text after a closing quote."),
+    "line ends": (b"1,2,3\r\n1,2,3\n", "line 12 ends in CR LF, the first in LF."),
+    "a long line": (b"1," + b"SECRET" * 400_000 + b",3\n", "line 12 is longer than 2,000,000 bytes."),
+    "the word utf": (b"1,utf,3,SECRET\n", "line 12 has 4 fields"),
+    "neither": (b"1,SECRET\x81,3\n", "is neither UTF-8 nor Windows-1252 (line 12)."),
+    "mixed": (
+        "1,ü,3\n".encode() + b"1,\xfc,SECRET\n",
+        "has letters in UTF-8 (line 12) and others that are not (line 13).",
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_broken_line_is_told_by_its_number(tmp_path: Path, fault: str) -> None:
+    more, says = FAULTS[fault]
+    (tmp_path / "data.csv").write_bytes(GOOD + more)
+    with pytest.raises(DataError) as caught:
+        counted(tmp_path / "data.csv")
+    told = str(caught.value)
+    assert says in told
+    assert not [word for word in (SECRET, "Exception", "Arrow") if word in told]
+
+
+def test_a_title_above_the_header_is_told_as_such(tmp_path: Path) -> None:
+    for text in (b"Station 4\na;b;c\n1;2;3\n", b"Station 4\na;b;c\n1;2,5;3\n", b"Station 4\n1;2,5\n"):
+        (tmp_path / "data.csv").write_bytes(text)
+        with pytest.raises(DataError, match="If that is a title, take it away"):
+            counted(tmp_path / "data.csv")
+    (tmp_path / "data.csv").write_bytes(b"note\na; b\nc; d; e\n")
+    assert counted(tmp_path / "data.csv") == {("a; b",): 1, ("c; d; e",): 1}
+
+
+def test_a_column_may_be_called_as_a_parquet_file_begins(tmp_path: Path) -> None:
+    (tmp_path / "data.csv").write_bytes(b"PAR1,b\n1,2\n")
+    assert counted(tmp_path / "data.csv") == {("1", "2"): 1}
+
+
+def test_semicolons_in_a_tsv_part_its_columns(tmp_path: Path) -> None:
+    (tmp_path / "data.tsv").write_bytes(b"a;b\n1;2\n")
+    assert counted(tmp_path / "data.tsv") == {("1", "2"): 1}
+    (tmp_path / "data.tsv").write_bytes(b"a;b;c\td\n1\t2\n")
+    assert counted(tmp_path / "data.tsv") == {("1", "2"): 1}
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "utf-16"])
+@pytest.mark.parametrize("fault", ["too many", "too few", "open quote", "after a quote", "a long line"])
+def test_no_encoding_lets_a_broken_line_swallow_others(tmp_path: Path, fault: str, encoding: str) -> None:
+    more, says = FAULTS[fault]
+    lines = "1,ü,3\n" + (GOOD + more).decode().partition("\n")[2]
+    (tmp_path / "data.csv").write_bytes(("a,b,c\n" + lines).encode(encoding))
+    with remarks(), pytest.raises(DataError) as caught:
+        counted(tmp_path / "data.csv")
+    told = str(caught.value).replace("line 13", "line 12")
+    assert says in told
+    assert SECRET not in told
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "cp1252", "utf-16"])
+def test_an_empty_line_of_one_column_is_a_record_without_a_value(tmp_path: Path, encoding: str) -> None:
+    (tmp_path / "data.csv").write_bytes("a\nü\n\nü\n".encode(encoding))
+    with remarks():
+        assert counted(tmp_path / "data.csv") == {("ü",): 2, (None,): 1}
+
+
+def test_a_broken_line_of_another_encoding_is_told_by_its_number(tmp_path: Path) -> None:
+    (tmp_path / "data.csv").write_bytes(GOOD + b"1,\xfc,3\n1,SECRET\n")
+    with remarks(), pytest.raises(DataError, match="line 13 has 2 fields, the header 3") as caught:
+        counted(tmp_path / "data.csv")
+    assert SECRET not in str(caught.value)
+
+
+def test_an_open_quote_in_the_header_is_told(tmp_path: Path) -> None:
+    (tmp_path / "data.csv").write_bytes(b'a,"b,c\n1,2,3\n')
+    with pytest.raises(DataError, match="the header opens a quote that is not closed"):
+        counted(tmp_path / "data.csv")
+
+
+def test_a_byte_of_nothing_is_kept_in_a_value_and_refused_in_a_name(tmp_path: Path) -> None:
+    (tmp_path / "data.csv").write_bytes(b"a,b\n1,x\0y\n")
+    assert counted(tmp_path / "data.csv") == {("1", "x\0y"): 1}
+    (tmp_path / "data.csv").write_bytes(b"a,b\0\n1,x\n")
+    with pytest.raises(DataError, match="is not a text of rows"):
+        counted(tmp_path / "data.csv")
+
+
+def parquet() -> bytes:
+    sink = io.BytesIO()
+    pyarrow.parquet.write_table(pa.table({"a": [SECRET]}), sink)
+    return sink.getvalue()
+
+
+KINDS: dict[str, tuple[Any, str]] = {
+    "table.csv": (parquet, "is a Parquet file, not a .csv file. Let its name end in .parquet."),
+    "short.csv": (lambda: gzip.compress(GOOD), "with gzip, not a .csv file. Let its name end in .csv.gz."),
+    "sheet.csv": (lambda: b"PK\x03\x04SECRET", "is an Excel or zip file, not a .csv file."),
+    "old.csv": (lambda: b"\xd0\xcf\x11\xe0SECRET", "Save it as .xlsx or CSV UTF-8."),
+    "rows.parquet": (lambda: GOOD, "it is not a Parquet file. If it is text, let its name end in .csv."),
+    "rows.arrow": (lambda: GOOD, "it is not an Arrow file. If it is text, let its name end in .csv."),
+    "rows.csv.gz": (lambda: GOOD, "it is not compressed with gzip. If it is text, let its name end in .csv."),
+    "cut.csv.gz": (lambda: gzip.compress(GOOD * 5000)[:-20], "is cut short or damaged."),
+    "cut.parquet": (lambda: parquet()[:50], "cannot be read. Check that it is whole"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_a_file_under_a_wrong_name_is_told_which_would_do(tmp_path: Path, name: str) -> None:
+    content, says = KINDS[name]
+    (tmp_path / name).write_bytes(content())
+    with pytest.raises(DataError) as caught:
+        counted(tmp_path / name)
+    told = str(caught.value)
+    assert says in told
+    assert not [word for word in (SECRET, "Exception", "ArrowInvalid") if word in told]
