@@ -174,3 +174,16 @@ def test_one_is_not_said_as_several(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert "1 record violates it" in told.stdout
     found = json.loads(run("verify", "one.csv", "--policy", "p.yaml", "--json").stdout)
     assert found["reasons"] == ["k-anonymity: 1 record in 1 class violates it"]
+
+
+def test_what_a_recipes_hierarchies_do_not_cover_is_told_with_what_a_recipe_allows(tmp_path: Path) -> None:
+    policy = {
+        "columns": {"age": {"role": "quasi-identifier", "hierarchy": {"intervals": [10]}}},
+        "models": [{"k-anonymity": {"k": 2}}],
+    }
+    shoal.anonymize(pa.table({"age": [21, 22, 23, 24]}), policy, output=tmp_path / "r.csv")
+    recipe = tmp_path / "r.csv.private" / "recipe.json"
+    with pytest.raises(HierarchyError, match="A recipe fixes its hierarchies: mend this table") as caught:
+        shoal.apply(recipe, pa.table({"age": ["21", "22", "SECRET"]}), output=tmp_path / "new.csv")
+    assert caught.value.values == ("SECRET",)
+    assert "SECRET" not in str(caught.value)

@@ -9,7 +9,7 @@ from typing import Any
 from shoal.choose import AUTO, engine_for
 from shoal.core.contracts import Engine
 from shoal.core.progress import Progress
-from shoal.errors import Infeasible
+from shoal.errors import HierarchyError, Infeasible
 from shoal.recipe import Recipe
 from shoal.release import Release
 from shoal.releasing.run import released
@@ -53,6 +53,9 @@ def apply(
         if not error.reason:
             raise
         raise _no_longer(error) from None
+    except HierarchyError as error:
+        message = f"{error} A recipe fixes its hierarchies: mend this table, or anonymize it anew."
+        raise HierarchyError(message, error.values) from None
 
 
 def _no_longer(error: Infeasible) -> Infeasible:
