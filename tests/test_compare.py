@@ -665,7 +665,7 @@ def test_limits_of_different_kinds_have_panels_of_their_own() -> None:
 
 def test_a_panel_says_what_is_not_in_it(comparison: Comparison) -> None:
     plot = next(plot for plot in comparison_plots(comparison.rows) if plot.name == "discernibility-loss")
-    assert plot.remarks == ["ola refused here"] * 2
+    assert plot.notes == ["ola refused here"] * 2
     assert [text.get_text() for text in draw(plot).axes[0].texts] == ["ola refused here"]
 
 

@@ -23,7 +23,7 @@ from typer.testing import CliRunner
 import shoal
 from shoal.cli import app
 from shoal.engines.duckdb import DuckDb
-from shoal.errors import DataError, Remark
+from shoal.errors import DataError, Note
 
 SECRET = "SECRET"
 ENGINE = DuckDb()
@@ -54,12 +54,12 @@ def counted(path: Path) -> Counter[tuple[str | None, ...]]:
 
 
 @contextmanager
-def remarks() -> Iterator[list[str]]:
-    """Collect what is remarked upon."""
+def notes() -> Iterator[list[str]]:
+    """Collect what is noted."""
     said: list[str] = []
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("ignore")
-        warnings.simplefilter("always", Remark)
+        warnings.simplefilter("always", Note)
         yield said
     said += [str(one.message) for one in found]
 
@@ -80,7 +80,7 @@ def test_other_encodings_are_read_as_utf_8_is(
     path = tmp_path / f"data{ending}"
     content = written([HEADER, *rows], encoding, delimiter)
     path.write_bytes(gzip.compress(content) if ending.endswith(".gz") else content)
-    with remarks() as said:
+    with notes() as said:
         found = counted(path)
     spoken = {"cp1252": "Windows-1252", "utf-16": "UTF-16"}[encoding]
     assert [f"is not UTF-8; it was read as {spoken}." in one for one in said] == [True]
@@ -101,7 +101,7 @@ def test_a_letter_far_down_is_found_by_whoever_reads_it_first(
         "columns": {"age": {"role": "quasi-identifier", "hierarchy": "flat"}, "note": {"role": "other"}},
         "models": [{"k-anonymity": {"k": 5}}],
     }
-    with remarks() as said:
+    with notes() as said:
         release = shoal.anonymize(data, policy, output=out)
     assert len(said) == 1
     assert release.records == 20_005
@@ -116,7 +116,7 @@ def test_several_texts_of_one_query_are_read_again(tmp_path: Path) -> None:
     for name in ("one.csv", "two.csv"):
         (tmp_path / name).write_bytes(written([["a"], *[["x"]] * 9000, ["ü"]], "cp1252"))
         tables.append(engine.open(tmp_path / name))
-    with remarks() as said:
+    with notes() as said:
         counts, domains = engine.count(tables[0].union(tables[1]), ["a"])
     assert dict(zip(domains["a"].texts, counts.sizes.tolist(), strict=True)) == {"x": 18_000, "ü": 2}
     assert len(said) == 2
@@ -188,7 +188,7 @@ def test_no_encoding_lets_a_broken_line_swallow_others(tmp_path: Path, fault: st
     more, says = FAULTS[fault]
     lines = "1,ü,3\n" + (GOOD + more).decode().partition("\n")[2]
     (tmp_path / "data.csv").write_bytes(("a,b,c\n" + lines).encode(encoding))
-    with remarks(), pytest.raises(DataError) as caught:
+    with notes(), pytest.raises(DataError) as caught:
         counted(tmp_path / "data.csv")
     told = str(caught.value).replace("line 13", "line 12")
     assert says in told
@@ -198,13 +198,13 @@ def test_no_encoding_lets_a_broken_line_swallow_others(tmp_path: Path, fault: st
 @pytest.mark.parametrize("encoding", ["utf-8", "cp1252", "utf-16"])
 def test_an_empty_line_of_one_column_is_a_record_without_a_value(tmp_path: Path, encoding: str) -> None:
     (tmp_path / "data.csv").write_bytes("a\nü\n\nü\n".encode(encoding))
-    with remarks():
+    with notes():
         assert counted(tmp_path / "data.csv") == {("ü",): 2, (None,): 1}
 
 
 def test_a_broken_line_of_another_encoding_is_told_by_its_number(tmp_path: Path) -> None:
     (tmp_path / "data.csv").write_bytes(GOOD + b"1,\xfc,3\n1,SECRET\n")
-    with remarks(), pytest.raises(DataError, match="line 13 has 2 fields, the header 3") as caught:
+    with notes(), pytest.raises(DataError, match="line 13 has 2 fields, the header 3") as caught:
         counted(tmp_path / "data.csv")
     assert SECRET not in str(caught.value)
 

@@ -126,15 +126,15 @@ def test_an_upload_is_opened_and_a_hierarchy_file_taken(custodian: Custodian) ->
     assert custodian.get("release")["verified"]
 
 
-@pytest.mark.filterwarnings("ignore::shoal.errors.Remark")
-def test_an_upload_that_is_not_utf_8_is_read_and_remarked_upon(custodian: Custodian) -> None:
+@pytest.mark.filterwarnings("ignore::shoal.errors.Note")
+def test_an_upload_that_is_not_utf_8_is_read_and_noted(custodian: Custodian) -> None:
     table = "Alter,Straße\n" + "\n".join(f"{20 + n % 7},{'äö'[n % 2]}" for n in range(40)) + "\n"
     answer = custodian.http.post(
         custodian.url("upload"), content=table.encode("cp1252"), headers={"x-file-name": "t.csv"}
     )
     assert custodian.ended(answer.json())["status"] == "done"
     assert [row["column"] for row in custodian.get("columns")] == ["Alter", "Straße"]
-    assert custodian.state()["remarks"] == [
+    assert custodian.state()["notes"] == [
         "The table is not UTF-8; it was read as Windows-1252. If letters look wrong, save it as CSV UTF-8."
     ]
 

@@ -93,7 +93,7 @@ class InternalError(ShoalError):
     """A defect of shoal, never of its user."""
 
 
-class Remark(UserWarning):
+class Note(UserWarning):
     """What whoever gave a table should know, though the work goes on; a warning, not an error."""
 
 

@@ -64,8 +64,8 @@ def _check(policy: Policy, engine: Engine, table: Any, name: str) -> HierarchyCh
         bound = rule.bind(domain)
     except HierarchyError as error:
         return replace(found, problem=str(error), values=error.values)
-    doubt = rule.doubt([text for text in domain.texts if text is not None])
-    note = f"Hierarchy of {name!r} ({builder}): {doubt}" if doubt else None
+    told = rule.note([text for text in domain.texts if text is not None])
+    note = f"Hierarchy of {name!r} ({builder}): {told}" if told else None
     return replace(found, groups=tuple(map(len, bound.labels)), note=note)
 
 

@@ -76,7 +76,7 @@ class Inspection:
     records: int
     columns: tuple[Guess, ...]
     domains: Mapping[str, Domain] = field(repr=False)
-    remarks: tuple[str, ...] = ()  # on how the table was read
+    read_notes: tuple[str, ...] = ()  # on how the table was read
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -135,8 +135,8 @@ def inspect(table: Any, *, engine: str | Engine = AUTO, progress: Progress | Non
             domains[found.column] = domain
             records = counts.records
             tell("inspect", len(guesses), len(names))  # whoever cancels before the last word gets nothing
-        remarks = engine.remarks
-    return Inspection(records, tuple(guesses), domains, remarks)
+        read_notes = engine.notes
+    return Inspection(records, tuple(guesses), domains, read_notes)
 
 
 def hierarchy_rows(path: str | Path, column: str) -> list[list[str]]:

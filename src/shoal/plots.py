@@ -46,7 +46,7 @@ class Plot:
     strips: Sequence[Strip]
     order: Sequence[str]  # of line names: a name keeps its colour and marker from plot to plot
     drawn: Mapping[str, str] = field(default_factory=dict)  # of lines that are "dots" or "steps" instead
-    remarks: Sequence[str] = ()  # of the panels: what is not in them, and why
+    notes: Sequence[str] = ()  # of the panels: what is not in them, and why
     bars: bool = False  # one panel of one point per name: the strips stand side by side
 
 
@@ -127,20 +127,18 @@ def draw(plot: Plot, figure: Any = None) -> Any:
     if plot.bars:
         return _bars(plot, figure)
     across, down = len(plot.headings), len(plot.strips)
-    remarks = plot.remarks or [""] * across
+    notes = plot.notes or [""] * across
     grid = figure.subplots(down, across, sharex=True, sharey="row", squeeze=False)
     lines: dict[str, Any] = {}
     for strip, panels in zip(plot.strips, grid, strict=True):
-        for panel, named, remark in zip(panels, strip.panels, remarks, strict=True):
+        for panel, named, note in zip(panels, strip.panels, notes, strict=True):
             lines |= drawn_lines(panel, named, plot.order, plot.drawn)
             if not named:
-                _remark(panel, remark or "no figures here", 0.5)
+                _note(panel, note or "no figures here", 0.5)
         _scale(panels[0], [up for named in strip.panels for line in named.values() for _, up in line], strip)
         panels[0].set_ylabel(strip.label)
-    for panel, heading, remark, named in zip(
-        grid[0], plot.headings, remarks, plot.strips[0].panels, strict=True
-    ):
-        above = _remark(panel, remark, 1.02) if named and remark else 0
+    for panel, heading, note, named in zip(grid[0], plot.headings, notes, plot.strips[0].panels, strict=True):
+        above = _note(panel, note, 1.02) if named and note else 0
         panel.set_title(heading, fontsize="medium", pad=6 + 9 * above)
     for panel in grid[-1]:
         panel.set_xlabel(plot.across)
@@ -178,7 +176,7 @@ def _places(panel: Any, ticks: dict[float, str]) -> None:
     panel.xaxis.set_minor_locator(NullLocator())
 
 
-def _remark(panel: Any, text: str, height: float) -> int:
+def _note(panel: Any, text: str, height: float) -> int:
     """Write into the middle of a panel, or above it; return the lines that it takes."""
     told = "\n".join(fill(line, 44) for line in text.splitlines())
     style = {"fontsize": 7, "color": "#595959", "ha": "center", "va": "bottom" if height > 1 else "center"}
@@ -210,8 +208,8 @@ def _bars(plot: Plot, figure: Any) -> Any:
         axes.grid(visible=False, axis="y")
     grid[0].set_yticks(range(len(names)), names)
     grid[0].invert_yaxis()
-    remark = plot.remarks[0] if plot.remarks else ""
-    figure.suptitle("\n".join(filter(None, [plot.title, plot.headings[0], remark])))
+    note = plot.notes[0] if plot.notes else ""
+    figure.suptitle("\n".join(filter(None, [plot.title, plot.headings[0], note])))
     return figure
 
 

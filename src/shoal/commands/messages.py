@@ -10,7 +10,7 @@ from typing import Any
 import typer
 
 from shoal.display import console, print_json
-from shoal.errors import Infeasible, Remark, ShoalError, UsageError
+from shoal.errors import Infeasible, Note, ShoalError, UsageError
 
 _COMPILING = "Compiling for this machine, which takes some seconds; it is kept for later runs."
 _told: set[str] = set()  # what is said once in a process
@@ -19,31 +19,31 @@ _MOST = 50  # values that an error shows
 
 @contextmanager
 def reporting(as_json: bool, reveal: bool | None = None) -> Iterator[None]:
-    """Report deliberate errors the way the caller reads them, and remarks as they come.
+    """Report deliberate errors the way the caller reads them, and notes as they come.
 
     `reveal` is whether values may be shown; None where a command has no such option.
     """
     try:
-        with _remarks():
+        with _notes():
             yield
     except ShoalError as error:
         raise typer.Exit(report(error, as_json=as_json, reveal=reveal)) from None
 
 
 @contextmanager
-def _remarks() -> Iterator[None]:
-    """Say remarks on stderr, each once."""
+def _notes() -> Iterator[None]:
+    """Say notes on stderr, each once."""
     said: set[str] = set()
 
     def show(message: Any, *place: Any, **more: Any) -> None:
-        if not isinstance(message, Remark):
+        if not isinstance(message, Note):
             usual(message, *place, **more)
         elif str(message) not in said:
             said.add(str(message))
             _tell("Note:", "yellow", str(message))
 
     with warnings.catch_warnings():
-        warnings.simplefilter("always", Remark)
+        warnings.simplefilter("always", Note)
         usual: Any = warnings.showwarning
         warnings.showwarning = show
         yield

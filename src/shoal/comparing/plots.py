@@ -26,8 +26,8 @@ def comparison_plots(rows: Sequence[Row]) -> list[Plot]:
             strips = [strip for strip in strips if any(strip.panels)]
             if strips:
                 told = (f"{prefix}-{name}", f"{title}: {metric}", place.headings, place.across, place.ticks)
-                remarks = place.remarks(of_metric)
-                plots.append(Plot(*told, strips, order, remarks=remarks, bars=place.alone))
+                notes = place.notes(of_metric)
+                plots.append(Plot(*told, strips, order, notes=notes, bars=place.alone))
     return plots
 
 
@@ -119,16 +119,16 @@ class _Place:
                 panels[self.panel(row)].setdefault(row.algorithm, []).append((at, up))
         return Strip(label, panels, percent)
 
-    def remarks(self, rows: Sequence[Row]) -> list[str]:
+    def notes(self, rows: Sequence[Row]) -> list[str]:
         """Say, for each panel, which searches have nothing there, and why."""
         here: list[dict[str, list[Row]]] = [{} for _ in self.headings]
         for row in rows:
             if row.limit_asked in self.limits and row.k in self.ks:
                 here[self.panel(row)].setdefault(row.algorithm, []).append(row)
-        return [_remark(searches) for searches in here]
+        return [_note(searches) for searches in here]
 
 
-def _remark(searches: Mapping[str, Sequence[Row]]) -> str:
+def _note(searches: Mapping[str, Sequence[Row]]) -> str:
     """Name the searches that found nothing at all, by what stood in the way."""
     names: dict[str, list[str]] = {}
     for name, rows in searches.items():

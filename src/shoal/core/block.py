@@ -33,7 +33,7 @@ def facts(pairs: Iterable[tuple[str, object]]) -> Html:
 
 
 def quiet(*words: object) -> Html:
-    """Return a remark."""
+    """Return a note."""
     return tag("p", *words, class_="quiet")
 
 

@@ -129,7 +129,7 @@ class Builder(ABC):
     def _miss(self) -> str:
         return "not covered. Add what is missing, or name codes under 'unknown'."
 
-    def doubt(self, texts: Sequence[str]) -> str | None:
+    def note(self, texts: Sequence[str]) -> str | None:
         """Say what may be wrong with a rule that fits these values, without one of them."""
         return None
 

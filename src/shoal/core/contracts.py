@@ -335,7 +335,7 @@ class Engine(ABC):
         return limit_of(None)
 
     @property
-    def remarks(self) -> tuple[str, ...]:
+    def notes(self) -> tuple[str, ...]:
         """What whoever gave the tables should know of how they were read."""
         return ()
 

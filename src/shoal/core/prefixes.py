@@ -78,8 +78,8 @@ class Prefix(Builder):
             return f"label must not be empty nor end in {TOP}, as other groups do, got {self.label!r}."
         return None
 
-    def doubt(self, texts: Sequence[str]) -> str | None:
-        """Doubt codes of digits that have several lengths, as where zeros before them were lost."""
+    def note(self, texts: Sequence[str]) -> str | None:
+        """Note codes of digits that have several lengths, as where zeros before them were lost."""
         known = [text for text in texts if not self.is_unknown(text)]
         lengths = {len(text) for text in known}
         if self.pad or len(lengths) < 2 or not all(text.isascii() and text.isdigit() for text in known):

@@ -34,7 +34,7 @@ from shoal.engines.frames import check_names, checked
 from shoal.engines.names import quoted
 from shoal.engines.over_ibis import HELD, OverIbis, check_file, ending_of, held_name
 from shoal.engines.text import TO_UTF_8, UTF_8, TextFile, other_encoding, read_header
-from shoal.errors import DataError, OutputError, Remark, UsageError
+from shoal.errors import DataError, Note, OutputError, UsageError
 
 T = TypeVar("T")
 
@@ -79,9 +79,9 @@ class DuckDb(OverIbis):
         return {}
 
     @property
-    def remarks(self) -> tuple[str, ...]:
+    def notes(self) -> tuple[str, ...]:
         """Which texts are not UTF-8."""
-        return tuple(f"The table {text.remark}" for text in self._texts.values() if text.encoding != UTF_8)
+        return tuple(f"The table {text.note}" for text in self._texts.values() if text.encoding != UTF_8)
 
     def path_of(self, table: Table) -> Path | None:
         """Return the file behind a table, to name it in errors."""
@@ -202,7 +202,7 @@ class DuckDb(OverIbis):
         text.check()
         self.connection.con.register(name, text.dataset())
         self._texts[name] = text
-        warnings.warn(f"{str(text.path)!r} {text.remark}", Remark, stacklevel=2)
+        warnings.warn(f"{str(text.path)!r} {text.note}", Note, stacklevel=2)
 
     def _asked(self, ask: Callable[[], T]) -> T:
         """Ask the database; where a text turns out not to be UTF-8, once more with the encoding it has."""

@@ -54,7 +54,7 @@ class TextFile:
     delimiter: str
 
     @property
-    def remark(self) -> str:
+    def note(self) -> str:
         """Say how the file was read; the file's name goes before."""
         how = f"is not UTF-8; it was read as {_SPOKEN[self.encoding]}"
         return f"{how}. If letters look wrong, save it as CSV UTF-8."

@@ -20,8 +20,8 @@ from shoal.problem import counted, problem_of
 from shoal.recipe import audit_of, recipe_of
 from shoal.release import Release
 from shoal.releasing.codebook import codebook_path, write_codebook, write_mapping
+from shoal.releasing.notes import release_notes
 from shoal.releasing.publish import CODEBOOK, SENSITIVE, Draft, draft
-from shoal.releasing.remarks import remarks
 from shoal.releasing.searched import Searched, searched
 from shoal.releasing.task import Task
 from shoal.reporting.figures import Figures, check_population, figures
@@ -146,7 +146,7 @@ class Run:
         table = self.engine.open(source)
         with self.phase("count"):
             counts, domains = counted(table, self.policy, self.engine)
-            notes = remarks(self.policy, self.engine, table, counts)
+            notes = release_notes(self.policy, self.engine, table, counts)
         if self.task.report:
             check_population(self.policy, counts.records)
         problem = problem_of(self.policy, counts, domains, self.task.levels, self.engine.memory)

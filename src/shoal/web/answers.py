@@ -59,7 +59,7 @@ class StateAnswer(BaseModel):
 
     table: str | None
     records: int | None
-    remarks: list[str]  # on how the table was read
+    notes: list[str]  # on how the table was read
     steps: list[StepAnswer]
     jobs: list[JobAnswer]
     node: dict[str, int] | None

@@ -25,7 +25,7 @@ def state(desk: str, own: Own, desks: All) -> Any:
     return {
         "table": own.name,
         "records": own.inspection.records if own.inspection else None,
-        "remarks": list(own.inspection.remarks) if own.inspection else [],
+        "notes": list(own.inspection.read_notes) if own.inspection else [],
         "steps": own.steps(),
         "jobs": desks.jobs.of(desk),
         "node": own.node,

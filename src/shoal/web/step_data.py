@@ -47,8 +47,8 @@ class _Table:
                 self.rules()
                 look.button("Other table", self.other)
                 look.button("Diagnose \u2192", lambda: room.go("diagnose"), "primary")
-        for remark in room.desk.opened.remarks:
-            look.told(remark, "warn")
+        for note in room.desk.opened.read_notes:
+            look.told(note, "warn")
         with look.box("split data-split"):
             with look.box("card", style="padding: 6px 4px"):
                 self.place = look.box("scroll")

@@ -53,7 +53,7 @@ def told(name: str) -> str:
 
 
 @pytest.mark.parametrize("models", [[{"k-anonymity": {"k": 3}}], DIVERSE], ids=["counted anew", "counted"])
-def test_columns_that_identify_by_themselves_are_remarked(models: list[Any]) -> None:
+def test_columns_that_identify_by_themselves_are_noted(models: list[Any]) -> None:
     release = shoal.anonymize(pa.table(people()), policy(models=models))
     assert release.notes == (told("salary"), told("remark"))
     assert release.to_dict()["notes"] == list(release.notes)
@@ -65,7 +65,7 @@ def test_few_records_say_nothing_of_a_column() -> None:
     assert shoal.anonymize(pa.table(people(20)), policy()).notes == ()
 
 
-def test_a_column_whose_values_are_shared_is_not_remarked() -> None:
+def test_a_column_whose_values_are_shared_is_not_noted() -> None:
     rows = people()
     rows["salary"] = [float(n // 2) for n in range(60)]
     rows["remark"] = [f"r{n}" for n in range(54)] + ["same"] * 6  # nine of ten, not more
@@ -101,7 +101,7 @@ def test_the_terminal_and_the_audit_tell_what_init_tells(tmp_path: Path) -> None
     assert audit["result"]["vanished"] == {"age": 1}
 
 
-def test_a_role_of_ones_own_is_remarked_too() -> None:
+def test_a_role_of_ones_own_is_noted_too() -> None:
     from shoal.core.schema import Role
 
     found = {one.column: one for one in guess(pa.table(people()))}

@@ -1,4 +1,4 @@
-"""Remarks: what a release lets through as it is, and its custodian should look at again."""
+"""Notes: what a release lets through as it is, and its custodian should look at again."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from shoal.policy import Policy
 from shoal.sensitive_table import separated
 
 
-def remarks(policy: Policy, engine: Engine, table: Any, counts: Counts) -> tuple[str, ...]:
+def release_notes(policy: Policy, engine: Engine, table: Any, counts: Counts) -> tuple[str, ...]:
     """Say which columns of an open table are released as they are and can identify by themselves.
 
     What the search needs is counted already; of other columns the engine counts the values that occur once.
@@ -29,7 +29,7 @@ def remarks(policy: Policy, engine: Engine, table: Any, counts: Counts) -> tuple
         for name, entries in counts.sensitive.items()
         if own_name(name)
     }
-    with suppress(DataError):  # no release fails because of a remark
+    with suppress(DataError):  # no release fails because of a note
         alone |= engine.lone_values(table, [name for name in names if name not in alone])
     return tuple(
         f"{name!r} is released as it is: {NEARLY_UNIQUE}."
