@@ -60,6 +60,9 @@ dist: $(VENV)/.dev
 	$(PYTHON) -m venv dist/try
 	dist/try/bin/python -m pip install --quiet --disable-pip-version-check dist/*.whl
 	cd dist && try/bin/shoal --version && try/bin/shoal demo --json > demo.json && try/bin/shoal list > /dev/null
+	# The two lines of pip that the docs tell people to run: the wheel as it is, above, and with the studio.
+	dist/try/bin/python -m pip install --quiet --disable-pip-version-check "$$(ls dist/*.whl)[web]"
+	cd dist && try/bin/python -c "import shoal.web.serve"
 	rm -rf dist/try dist/demo.json
 
 clean:

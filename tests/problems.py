@@ -66,6 +66,8 @@ OPTIONS: dict[str, st.SearchStrategy[dict[str, Any]]] = {
         },
     }.items()
 }
+POPULATION = ("k-map", "delta-presence")  # models that look classes up in one
+WITHOUT_POPULATION = tuple(name for name in OPTIONS if name not in POPULATION)
 
 
 def metric_of(name: str) -> Any:
@@ -406,3 +408,21 @@ def policy_of_people(lands: Mapping[str, list[str]], other: str, **changes: Any)
         "models": [{"k-anonymity": {"k": 4}}],
         "suppression_limit": "15%",
     } | changes
+
+
+@st.composite
+def starts(draw: Any, models: Any = WITHOUT_POPULATION) -> tuple[Case, Problem, tuple[int, ...]]:
+    """A random problem and a node of its lattice."""
+    case = draw(cases(models=models))
+    problem = case.problem()
+    return case, problem, draw(st.sampled_from(list(problem.lattice.nodes())))
+
+
+def combination_of(case: Case, problem: Problem) -> list[int]:
+    """The combination of each row."""
+    values = [sorted({row[c] for row in case.rows}) for c in range(len(case.hierarchies))]
+    codes = [problem.counts.codes(c) for c in range(len(values))]
+    found = {
+        tuple(column[codes[c][i]] for c, column in enumerate(values)): i for i in range(len(problem.counts))
+    }
+    return [found[row] for row in case.rows]

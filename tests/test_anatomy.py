@@ -195,7 +195,7 @@ UNLEVELLED: dict[str, tuple[dict[str, Any], str]] = {
     "precision": ({"metric": "precision"}, "its metric needs levels"),
     "max_level": (
         {"columns": COLUMNS | {"age": quasi({"intervals": [5, 10]}, max_level=1)}},
-        "max_level, min_level, same_level and --node say nothing",
+        "max_level, min_level, same_level and fixed levels say nothing",
     ),
     "bounds": (
         {"columns": COLUMNS | {"age": quasi({"intervals": [5, 10]}, release_as="bounds")}},
@@ -214,7 +214,7 @@ def test_what_is_said_of_quasi_identifiers_is_refused(wish: str) -> None:
 
 
 def test_fixed_levels_are_refused() -> None:
-    with pytest.raises(CannotHonour, match="--node say nothing"):
+    with pytest.raises(CannotHonour, match="fixed levels say nothing"):
         shoal.anonymize(people(MANY), policy(), node={"age": 1})
 
 
@@ -385,7 +385,7 @@ def test_new_data_are_grouped_anew(desk: Path) -> None:
 
 def test_a_second_table_that_exists_is_not_replaced_without_force(desk: Path) -> None:
     (desk / "out.sensitive.csv").write_text("mine")
-    with pytest.raises(OutputError, match=r"exists\. Use --force"):
+    with pytest.raises(OutputError, match=r"exists\. Use force=True"):
         shoal.anonymize(desk / "people.csv", policy(), output=desk / "out.csv")
     assert (desk / "out.sensitive.csv").read_text() == "mine"
     shutil.copy(desk / "people.csv", desk / "in.sensitive.csv")

@@ -15,23 +15,23 @@ import shoal
 ROOT = Path(shoal.__file__).parent
 CORE_ORDER = (
     "arrays", "progress", "chances", "uniqueness_sample", "uniqueness_pitman", "uniqueness_snb",
-    "uniqueness_zayatz", "uniqueness", "schema", "memory", "counts", "held", "far",
+    "uniqueness_zayatz", "uniqueness", "schema", "memory", "delimiters", "counts", "held", "far",
     "markup", "block", "drawn", "figure", "outline", "tree",  # of what a notebook shows
-    "hierarchy", "builder", "calendar", "listed",
+    "hierarchy", "builder", "dates", "calendar", "encodings", "listed",
     "numbers", "prefixes", "builders", "groups", "regions", "lattice", "tags", "recoding", "classes",
     "books", "hubs", "far_hubs", "batch", "cell_kernels", "cells",
     "table_kernels", "tabulate", "subsets", "linking_kernels", "linking",
     "suda_kernels", "suda", "partition_tables", "partition_tally", "partition_cuts",
-    "partition_choice", "partition_moves", "partition_rounds", "partition", "ranges", "contracts", "problem",
-    "evaluation", "judgement", "evaluate", "cuts", "matching_kernels", "matching", "lowering", "combinations",
-    "blanking", "finer", "specialization", "cut_tables", "cut_steps",
+    "partition_choice", "partition_moves", "partition_rounds", "partition", "ranges", "contracts", "targets",
+    "problem", "evaluation", "judgement", "evaluate", "cuts", "matching_kernels", "matching", "lowering",
+    "combinations", "blanking", "finer", "specialization", "cut_tables", "cut_steps",
     "cut_entries", "cut_bounds", "cut_prices", "cut_nodes", "cut_ground", "cut_greedy", "cut_search",
 )  # fmt: skip
 PLUGINS = ("models", "metrics", "algorithms", "engines")
 # Lowest first: what several parts share, the parts in their folders, and what a release is made of.
 PARTS = (
-    "column_names", "outputs", "plot_lines", "plots", "choose", "infeasible", "search",
-    "assessing", "identifiers", "policies", "policy", "policy_schema", "spreadsheet",
+    "identifiers", "column_names", "outputs", "plot_lines", "plots", "choose", "infeasible", "search",
+    "assessing", "policies", "policy", "policy_schema", "spreadsheet",
     "sensitive", "sensitive_table",
     "problem", "recipe", "outliers",
     "analysing", "attacking", "comparing", "diagnosing", "importing", "profiling", "reporting",

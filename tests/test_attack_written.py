@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings
@@ -14,6 +15,8 @@ from plain import Plain
 from typer.testing import CliRunner
 
 import shoal
+from shoal.attacking.spans import Span
+from shoal.attacking.values import Scale
 from shoal.attacking.writing import otherwise
 from shoal.cli import app
 from shoal.core.builders import parse
@@ -240,3 +243,29 @@ def test_swapped_tables_are_noted_where_no_policy_tells(swapped: dict[str, Path]
     assert shoal.risk(raw, columns=["x"], release=release).notes == ()
     found = shoal.attack(raw, release, "x")
     assert not found.conclusive
+
+
+STRETCH = st.tuples(st.integers(0, 12), st.integers(0, 6)).map(lambda pair: (pair[0], pair[0] + pair[1]))
+
+
+@given(st.lists(STRETCH, min_size=1, max_size=12), STRETCH)
+def test_stretches_that_meet_are_found(ends: list[tuple[int, int]], wanted: tuple[int, int]) -> None:
+    low, high = map(np.array, zip(*ends, strict=True))
+    scale = Scale.of(low.astype(float), high.astype(float), np.arange(len(ends)))
+    expected = [place for place, (a, b) in enumerate(ends) if a <= wanted[1] and b >= wanted[0]]
+    assert sorted(scale.meeting(Span("number", *map(float, wanted))).tolist()) == expected
+
+
+def test_ranges_with_a_decimal_comma_are_read_without_a_policy() -> None:
+    found = joined(["[36,4-36,9]", "[37,0-38,5]", "[37,0-38,5]", "41,5"], ["36.6", "37.2", "41,5", "40"])
+    assert (found.matched, found.singled_out, found.notes) == (3, 2, ())
+    unclear = joined(["[1,234-2,345]", "7"], ["1.5", "8"])
+    assert unclear.notes[0].startswith("1 label of 'x' could not be read")
+
+
+def test_an_attack_by_many_moments_reads_them_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not one is read alone, which took most of the time."""
+    monkeypatch.setattr("shoal.core.dates._one", None)
+    texts = [f"{n % 28 + 1:02}.{n % 12 + 1:02}.2024 {n % 24:02}:{n % 60:02}" for n in range(1680)]
+    found = joined([f"2024-{n % 12 + 1:02}" for n in range(1680)], texts)
+    assert (found.matched, found.conclusive, found.notes) == (len(texts), True, ())

@@ -13,7 +13,7 @@ import oracle
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from problems import OPTIONS, Case, cases
+from problems import POPULATION, Case, combination_of, starts
 
 from shoal.core import blanking
 from shoal.core.blanking import blanked
@@ -23,21 +23,11 @@ from shoal.core.evaluate import Evaluator
 from shoal.core.problem import Problem
 from shoal.errors import OutOfTime
 
-POPULATION = ("k-map", "delta-presence")
-WITHOUT_POPULATION = tuple(name for name in OPTIONS if name not in POPULATION)
 BLANK = "blank"
 
 
 def nothing() -> None:
     """Time is never up."""
-
-
-@st.composite
-def starts(draw: Any, models: Any = WITHOUT_POPULATION) -> tuple[Case, Problem, tuple[int, ...]]:
-    """A random problem and a node of its lattice."""
-    case = draw(cases(models=models))
-    problem = case.problem()
-    return case, problem, draw(st.sampled_from(list(problem.lattice.nodes())))
 
 
 @pytest.fixture(params=["least", "greedy"])
@@ -49,16 +39,6 @@ def way(request: Any, monkeypatch: Any) -> str:
 
 def labels_of(case: Case, row: tuple[int, ...], node: tuple[int, ...]) -> list[str]:
     return [case.hierarchies[c][row[c]][level] for c, level in enumerate(node)]
-
-
-def combination_of(case: Case, problem: Problem) -> list[int]:
-    """The combination of each row."""
-    values = [sorted({row[c] for row in case.rows}) for c in range(len(case.hierarchies))]
-    codes = [problem.counts.codes(c) for c in range(len(values))]
-    found = {
-        tuple(column[codes[c][i]] for c, column in enumerate(values)): i for i in range(len(problem.counts))
-    }
-    return [found[row] for row in case.rows]
 
 
 def refused_rows(case: Case, node: tuple[int, ...]) -> set[int]:

@@ -807,7 +807,9 @@ def test_a_wrong_choice_of_an_option_is_answered_with_those_there_are(desk: Desk
 
 
 def test_an_unknown_option_of_the_command_is_named(desk: Desk) -> None:
-    desk.refused("--suppresion-limit", "5%", says=["No such option", "--suppression-limit"])
+    desk.refused(
+        "--suppresion-limit", "5%", says=["no option --suppresion-limit", "Did you mean --suppression-limit?"]
+    )
 
 
 def test_an_unknown_builder_is_answered_with_the_closest(desk: Desk) -> None:

@@ -559,7 +559,7 @@ def test_rows_read_back_from_files_are_equal(comparison: Comparison, tmp_path: P
 def test_a_file_is_replaced_only_on_request(comparison: Comparison, tmp_path: Path) -> None:
     path = tmp_path / "rows.csv"
     path.write_text("mine")
-    with pytest.raises(OutputError, match=r"exists\. Use --force to replace it\."):
+    with pytest.raises(OutputError, match=r"exists\. Use force=True to replace it\."):
         comparison.write(path)
     assert path.read_text() == "mine"
     comparison.write(path, force=True)

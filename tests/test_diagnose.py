@@ -612,7 +612,7 @@ def test_the_rows_file_is_closed_and_never_replaces_another(tmp_path):
     found = shoal.diagnose(data)
     assert found.write_rows(file, 2) == 6
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    with pytest.raises(OutputError, match=r"exists\. Use --force"):
+    with pytest.raises(OutputError, match=r"exists\. Use force=True"):
         found.write_rows(file, 2)
     file.chmod(0o644)
     found.write_rows(file, 1, force=True)
@@ -637,7 +637,7 @@ def test_rows_of_a_table_that_changed_are_refused(tmp_path):
 def test_what_has_no_order_has_no_row_numbers(tmp_path):
     import ibis
 
-    with pytest.raises(UsageError, match="Lists cannot tell where a row stands"):
+    with pytest.raises(UsageError, match="engine cannot tell where a row stands"):
         diagnosed([(1,), (2,)]).write_rows(tmp_path / "rows.txt", 2)
     connection = ibis.duckdb.connect()
     table = connection.create_table("t", published())
@@ -1022,7 +1022,7 @@ def test_rows_go_to_a_file_and_are_not_printed(desk: Desk) -> None:
         (("--question", "3", "--k", "0"), "k must be at least 1, got 0."),
         (("--question", "6", "--suppression-limit", "1.5"), "must not be above 100%"),
         (("--question", "6", "--suppression-limit", "99"), "above the table's 12 records"),
-        (("--max-size", "2"), "Question overview does not take max_size"),
+        (("--max-size", "2"), "Question overview does not take --max-size"),
         (("--sensitive", "V", "--columns", "V"), "is the sensitive one"),
     ],
 )
@@ -1039,7 +1039,7 @@ def test_wide_tables_ask_for_a_size(tmp_path: Path) -> None:
     write(path, table_of(forty(20), [f"c{c}" for c in range(40)]))
     refused = CliRunner().invoke(app, ["diagnose", str(path), "--question", "4"])
     assert refused.exit_code == 2
-    assert "Give a max_size (--max-size)" in refused.stderr
+    assert "Give a --max-size:" in refused.stderr
     result = CliRunner().invoke(app, ["diagnose", str(path), "--question", "4", "--max-size", "2", "--json"])
     assert len(json.loads(result.stdout)["answer"]) == 820
 

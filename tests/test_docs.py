@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
@@ -158,9 +159,20 @@ def test_the_policy_page_counts_suppressed_records_as_the_policy_does() -> None:
 def test_every_error_has_its_place_in_the_tree() -> None:
     text = (DOCS / "errors.md").read_text(encoding="utf-8")
     kinds = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, Exception)]
-    assert kinds
     for kind in kinds:
         assert re.search(rf"\b{kind.__name__}\b", text)
+    drawn = re.findall(r"^[│├└─ ]*(\w+)", text.partition("```text\n")[2].partition("```")[0], re.MULTILINE)
+    assert sorted(drawn) == sorted(kind.__name__ for kind in kinds if issubclass(kind, errors.ShoalError))
+
+
+def test_every_extra_that_is_told_of_can_be_installed() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    places = [ROOT / "README.md", *PAGES, *(ROOT / "src").rglob("*.py")]
+    told = {
+        extra for path in places for extra in re.findall(r"shoal\[(\w+)\]", path.read_text(encoding="utf-8"))
+    }
+    assert told >= {"web", "spark"}
+    assert told <= set(project["optional-dependencies"])
 
 
 HIERARCHY_ERRORS = {

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import datetime
 import math
+import re
 from collections import Counter
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
@@ -20,7 +22,10 @@ from servers import needs_postgres, needs_spark, postgres, spark
 
 import shoal
 from shoal.choose import engine_for
+from shoal.core.contracts import Look
 from shoal.errors import DataError, PolicyError, UsageError
+from shoal.identifiers.within import WITHIN
+from shoal.spreadsheet import FORMULA
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:fetch_arrow_table:DeprecationWarning"),
@@ -248,6 +253,24 @@ def test_columns_are_counted_each_as_by_itself(place: Callable[[Path], Place], h
     engine.close()
 
 
+LOOKS = [
+    *("a.b@example.org", "x a@b.co y", "+49 170 1234567", "(555) 123-4567", "123-45-6789", "0123-4567-89"),
+    *("=1", "\tq", "-5", "-5-3", "@x", "-1e-05", "a\nb", "+1 (555) 123-4567", "06 12 34 56 78", "", None),
+]
+
+
+@pytest.mark.parametrize("place", [place for place in PLACES if "frame" not in place.id])
+def test_every_engine_finds_the_same_in_texts(place: Callable[[Path], Place], here: Path) -> None:
+    own = place(here)
+    engine, patterns = engine_for(own.options.get("engine", "auto"), own.source), (*WITHIN.values(), FORMULA)
+    texts = pa.table({"text": pa.array([*LOOKS, *LOOKS]), "number": range(len(LOOKS) * 2)})
+    with closing(engine):
+        found = engine.look(engine.open(texts), ["text", "number"], patterns)
+    naive = [sum(bool(text and re.search(pattern, text)) for text in LOOKS) for pattern in patterns]
+    assert found == {"text": Look(0, tuple(naive)), "number": Look(len(LOOKS) * 2, (0, 0, 0))}
+    assert naive == [2, 5, 6]
+
+
 def test_kinds_of_columns_are_counted_as_by_themselves() -> None:
     """What SQL holds as one type may be several here, and a value that is no number is no null."""
     frame = pd.DataFrame(
@@ -326,5 +349,5 @@ def test_a_memory_limit_holds_for_a_table_of_a_connection() -> None:
 
 def test_a_master_is_for_spark_alone() -> None:
     for name in ("auto", "duckdb"):
-        with pytest.raises(UsageError, match="--spark-master is for --engine spark"):
+        with pytest.raises(UsageError, match="spark_master is for engine='spark'"):
             engine_for(name, people(), master="local[1]")

@@ -150,8 +150,9 @@ def test_a_recipe_needs_none_of_the_files_of_its_policy(tmp_path: Path) -> None:
     [
         ("{", "not JSON"),
         ("[]", "not an object"),
-        ("{}", "no recipe that shoal"),
-        ('{"recipe": 1, "levels": null}', "lacks its levels"),
+        ("{}", r"This is no recipe. Give recipe.json, from the private folder of a release."),
+        ('{"recipe": 0}', "The recipe is of another version"),
+        ('{"recipe": 1, "levels": null}', "lacks its levels or its hierarchies. Take a copy that is whole"),
     ],
 )
 def test_a_damaged_recipe_is_refused(tmp_path: Path, text: str, message: str) -> None:
@@ -160,6 +161,15 @@ def test_a_damaged_recipe_is_refused(tmp_path: Path, text: str, message: str) ->
         shoal.apply(tmp_path / "recipe.json", people(AGES))
     with pytest.raises(PolicyError, match="Cannot read the recipe"):
         shoal.apply(tmp_path / "nothing.json", people(AGES))
+
+
+def test_a_table_in_place_of_a_recipe_is_told(tmp_path: Path) -> None:
+    (tmp_path / "q2.csv").write_text("age,city\n41,A\n", encoding="utf-8")
+    (tmp_path / "recipe.json").write_text("{}", encoding="utf-8")
+    with pytest.raises(
+        PolicyError, match=r"q2.csv' is a table, by its ending, and no recipe. Are the two swap"
+    ):
+        shoal.apply(tmp_path / "q2.csv", tmp_path / "recipe.json")
 
 
 # Codebook and mapping

@@ -324,7 +324,7 @@ def test_rows_are_named_where_the_classes_of_their_columns_fit(few: list[int], t
     diagnosis = shoal.diagnose(data, ["age", "sex", "postcode"])
     rows = diagnosis.write_rows(tmp_path / "rows.txt", k=100, columns=["age"])
     assert rows == diagnosis.rows_to_suppress(100, ["age"]) > 0
-    with pytest.raises(DataError, match=r"do not fit.*--memory-limit"):
+    with pytest.raises(DataError, match=r"do not fit.*memory_limit"):
         diagnosis.write_rows(tmp_path / "more.txt", k=100)
 
 
@@ -332,10 +332,10 @@ def test_what_needs_everything_in_memory_says_so(few: list[int], tmp_path: Path)
     data, policy = bundled(tmp_path)
     few[0] = 1000
     for algorithm in ("mondrian", "incognito", {"contour": {"cells": True}}):
-        with pytest.raises(CannotHonour, match=r"in memory.*--memory-limit"):
+        with pytest.raises(CannotHonour, match=r"in memory.*memory_limit"):
             shoal.anonymize(data, shoal.Policy.load(policy).with_(algorithm=algorithm))
     few[0] = 0
-    with pytest.raises(DataError, match=r"do not fit.*--memory-limit"):
+    with pytest.raises(DataError, match=r"do not fit.*memory_limit"):
         shoal.anonymize(data, shoal.Policy.load(policy).with_(metric="coverage"))
 
 

@@ -23,7 +23,7 @@ from typer.testing import CliRunner, Result
 
 import shoal
 from shoal.cli import app
-from shoal.core.contracts import Target
+from shoal.core.targets import Target
 from shoal.engines.duckdb import DuckDb
 from shoal.errors import OutputError, interruptible
 from shoal.outputs import private_folder
@@ -196,7 +196,7 @@ import os, signal, sys
 from contextlib import suppress
 from pathlib import Path
 from shoal.errors import OutputError
-from shoal.core.contracts import Target
+from shoal.core.targets import Target
 from shoal.engines.duckdb import DuckDb
 from shoal.releasing.publish import draft
 

@@ -13,7 +13,8 @@ import pyreadstat
 import pytest
 
 import shoal
-from shoal.errors import DataError
+from shoal.engines import ENGINES
+from shoal.errors import DataError, PolicyError
 
 POLICY = {
     "columns": {
@@ -65,6 +66,16 @@ def test_a_reader_that_is_not_installed_is_named(tmp_path: Path, monkeypatch: py
     data.write_text("x", encoding="utf-8")
     with pytest.raises(DataError, match=r"pip install 'shoal\[formats\]'"):
         shoal.anonymize(data, POLICY)
+
+
+def test_what_an_engine_reads_is_known_for_a_table(tmp_path: Path) -> None:
+    endings = {ending for name in ENGINES for ending in ENGINES.load(name).formats}
+    assert len(endings) > 3
+    for ending in endings:
+        path = tmp_path / f"policy{ending}"
+        path.write_bytes(b"")
+        with pytest.raises(PolicyError, match=r"is a table, by its ending, and no policy"):
+            shoal.Policy.load(path)
 
 
 def test_other_formats_can_be_read_but_not_written(tmp_path: Path) -> None:

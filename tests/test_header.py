@@ -79,7 +79,7 @@ def test_strange_columns_of_a_release_are_counted_and_shown_where_that_is_asked_
     code, told = told_of("age;city;Hiv", verify, tmp_path)
     assert code == 2
     assert "The release has 1 column that the policy does not name." in " ".join(told.split())
-    assert "Hiv" in told_of("age;city;Hiv", verify + " --reveal", tmp_path)[1]
+    assert "Columns: Hiv." in told_of("age;city;Hiv", verify + " --reveal", tmp_path)[1]
 
 
 def test_a_number_beside_the_column_that_was_asked_for_keeps_the_rest_hidden(tmp_path: Path) -> None:
@@ -87,3 +87,37 @@ def test_a_number_beside_the_column_that_was_asked_for_keeps_the_rest_hidden(tmp
     assert code == 2
     assert "no column 'ill'" in told
     assert not [word for word in WORDS if word in told]
+
+
+@pytest.mark.parametrize(
+    ("first", "asked"),
+    [
+        ("Station 3;Dresden;Hiv", "Station"),
+        ("Muellers;Dresden;Hiv", "Mueller"),
+        ("Grippe;Dresden;Hiv", "gripe"),
+    ],
+)
+def test_a_value_that_is_like_what_was_asked_for_is_not_proposed(
+    first: str, asked: str, tmp_path: Path
+) -> None:
+    value = first.partition(";")[0]
+    command = f"measure {{table}} --columns {asked}"
+    code, told = told_of(first, command, tmp_path)
+    assert code == 2
+    assert f"no column '{asked}', nor one like it" in told
+    assert value not in told
+    assert f"Columns: {value}, " in told_of(first, f"{command} --reveal", tmp_path)[1]
+
+
+@pytest.mark.parametrize(
+    ("first", "asked", "meant"),
+    [
+        ("Age;lab;x", "Agee", "Age"),
+        ("age;sex;hba1c", "hba1d", "hba1c"),  # two usual names tell that it is a header
+        ("x;y;Größe", "grosse", "Größe"),
+        ("Geburtsdatum;a;b", "Gebursdatum", "Geburtsdatum"),
+    ],
+)
+def test_a_name_of_a_header_is_proposed(first: str, asked: str, meant: str, tmp_path: Path) -> None:
+    told = told_of(first, f"measure {{table}} --columns {asked}", tmp_path)[1]
+    assert f"Did you mean '{meant}'?" in told

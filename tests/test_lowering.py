@@ -12,37 +12,16 @@ import oracle
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from problems import OPTIONS, Case, cases, larger
+from problems import POPULATION, Case, combination_of, larger, starts
 
 from shoal.core.evaluate import Evaluator
 from shoal.core.lowering import lowered
 from shoal.core.problem import Problem
 from shoal.errors import OutOfTime
 
-POPULATION = ("k-map", "delta-presence")
-WITHOUT_POPULATION = tuple(name for name in OPTIONS if name not in POPULATION)
-
 
 def nothing() -> None:
     """Time is never up."""
-
-
-@st.composite
-def starts(draw: Any, models: Any = WITHOUT_POPULATION) -> tuple[Case, Problem, tuple[int, ...]]:
-    """A random problem and a node of its lattice."""
-    case = draw(cases(models=models))
-    problem = case.problem()
-    return case, problem, draw(st.sampled_from(list(problem.lattice.nodes())))
-
-
-def combination_of(case: Case, problem: Problem) -> list[int]:
-    """The combination of each row."""
-    values = [sorted({row[c] for row in case.rows}) for c in range(len(case.hierarchies))]
-    codes = [problem.counts.codes(c) for c in range(len(values))]
-    found = {
-        tuple(column[codes[c][i]] for c, column in enumerate(values)): i for i in range(len(problem.counts))
-    }
-    return [found[row] for row in case.rows]
 
 
 def shown(case: Case, row: tuple[int, ...], levels: Any) -> tuple[Any, ...]:

@@ -172,7 +172,7 @@ def test_adult_is_measured_within_half_a_second_of_counting(sensitive: str) -> N
     ("columns", "sensitive", "kind", "text"),
     [
         ([], ["s"], UsageError, "No columns are named. Name those that somebody could know of a person"),
-        (["x", "yy"], [], UnknownName, "Unknown column 'yy'. Did you mean 'y'? Available: s, x, y."),
+        (["x", "yy"], [], UnknownName, "Unknown column 'yy'. Did you mean 'y'? Available: x, y, s."),
         (["x"], ["ss"], UnknownName, "Unknown sensitive column 'ss'. Did you mean 's'?"),
         (["x", ""], [], UsageError, "A column has an empty name. Is there a comma too many?"),
         (["x"], [""], UsageError, "A sensitive column has an empty name. Is there a comma too many?"),

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import json
+from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import pyarrow as pa
 import pytest
+from typer.main import get_command
 from typer.testing import CliRunner
 
 import shoal
+from shoal.algorithms import ALGORITHMS
 from shoal.cli import app
-from shoal.errors import HierarchyError, Infeasible, PolicyError, UsageError
+from shoal.commands.messages import in_terminal
+from shoal.errors import HierarchyError, Infeasible, OutputError, PolicyError, UsageError
+from shoal.options import in_words
+from shoal.policies.shares import limit_in_records
 from shoal.policy import Policy
+from shoal.profiling.grouping import share_of
 
 POLICY = """
 columns:
@@ -91,6 +98,9 @@ COLUMN: list[tuple[dict[str, Any], str]] = [
     ({"max_level": "two"}, "columns.age.max_level must be a whole number, got 'two'."),
     ({"max_level": 1.5}, "columns.age.max_level must be a whole number, got 1.5."),
     ({"max_level": -1}, "columns.age.max_level must be at least 0, got -1."),
+    ({"max_level": True}, "columns.age.max_level must be a whole number, got True."),
+    ({"min_level": False}, "columns.age.min_level must be a whole number, got False."),
+    ({"weight": True}, "columns.age.weight must be a number, got True."),
     ({"weight": 0}, "columns.age.weight must be above 0, got 0."),
     ({"weight": float("inf")}, "columns.age.weight must be finite, got inf."),
     ({"weight": "much"}, "columns.age.weight must be a number, got 'much'."),
@@ -121,6 +131,8 @@ ENTRIES: list[tuple[dict[str, Any], str]] = [
         "Option refine of auto must be true or false, got 'perhaps'.",
     ),
     ({"label": 5}, "label must be text, got 5."),
+    ({"suppression_limit": "1,500"}, "number of records, got '1,500'. Write 1500 for so many records."),
+    ({"population_size": True}, "population_size must be a whole number, got True."),
     ({"population_size": 0}, "population_size must be at least 1, got 0."),
     ({"same_level": ["age"]}, PAIRS),
     ({"same_level": [["age", 5]]}, PAIRS),
@@ -137,6 +149,16 @@ def test_what_an_entry_of_a_policy_must_be_is_said_in_our_words(entries: dict[st
     assert says in str(caught.value)
     for word in ("SECRET", "nput should", "Field required", "valid "):
         assert word not in str(caught.value)
+
+
+def test_a_decimal_comma_is_read_where_it_can_be_nothing_else(strange: Path) -> None:
+    wish: dict[str, Any] = {"columns": {"age": AGE}, "models": [{"k-anonymity": {"k": 2}}]}
+    Policy.load(wish | {"suppression_limit": "0,05", "sampling_share": "2,5%"})
+    assert limit_in_records("5,5%", 1000) == 55
+    assert share_of("5,5%") == Fraction(55, 1000)
+    told = run("compare", "t.csv", "--policy", "p.yaml", "--suppression-limit", "1%,5,5%")
+    assert told.exit_code == 2
+    assert "'5,5%' can be a share, or two limits. Write 5.5%, or --suppression-limit 5 --supp" in told.stderr
 
 
 def test_a_policy_that_is_not_utf_8_is_told_with_its_line(tmp_path: Path) -> None:
@@ -187,3 +209,79 @@ def test_what_a_recipes_hierarchies_do_not_cover_is_told_with_what_a_recipe_allo
         shoal.apply(recipe, pa.table({"age": ["21", "22", "SECRET"]}), output=tmp_path / "new.csv")
     assert caught.value.values == ("SECRET",)
     assert "SECRET" not in str(caught.value)
+
+
+def test_each_reader_is_told_of_what_they_can_write(strange: Path) -> None:
+    (strange / "t.csv").write_text("age\n41\n42\n", encoding="utf-8")
+    assert run(*ANONYMIZE).exit_code == 0
+    told = run(*ANONYMIZE, "--json")
+    assert "exists. Use --force to replace it.\n" in told.stderr
+    assert json.loads(told.stdout)["message"].endswith("exists. Use --force to replace it.")
+    with pytest.raises(OutputError, match=r"exists. Use force=True to replace it.$"):
+        shoal.anonymize("t.csv", "p.yaml", output="o.csv")
+    assert "Name the columns that" in (said := run("risk", "t.csv").stderr)
+    assert "as --columns age,sex,zip, or give a --policy" in said
+    with pytest.raises(UsageError, match="as age, sex, zip, or give a policy"):
+        shoal.risk("t.csv")
+    assert in_terminal("'force=True' 'memory_limit' a/max_size b.max_size") == (
+        "'force=True' 'memory_limit' a/max_size b.max_size"
+    )
+
+
+PARSED = [
+    (("negotiate", "p", "--k", "zehn"), "--k takes a whole number, as --k 5; got 'zehn'."),
+    (("diagnose", "t.csv", "--k=1.5"), "--k takes a whole number, as --k 5; got '1.5'."),
+    (
+        ("studio", "--port", "99999"),
+        "--port takes a whole number from 1 to 65535, as --port 8080; got '99999'.",
+    ),
+    (("compare", "t.csv", "--seconds", "0,5"), "as --seconds 60; got '0,5'. Write 0.5."),
+    (("negotiate", "p", "--k"), "--k lacks its value: records that look alike, at least."),
+    (("measure", "t.csv", "--json=3"), "--json takes no value. Write --json alone."),
+    (
+        ("measure", "--colums", "x"),
+        "There is no option --colums. Did you mean --columns? `shoal measure --help`",
+    ),
+    (("anonymize", "--limit", "5%"), "Did you mean --suppression-limit or --memory-limit?"),
+    (("measur",), "Unknown command 'measur'. Did you mean 'measure'? Available: demo,"),
+    (("hierarchy", "chek"), "Unknown command 'chek'. Did you mean 'check'? Available: show, check."),
+    (("anonymize", "t.csv"), "--policy is missing: the policy, a YAML file. `shoal anonymize --help`"),
+    (("measure",), "DATA is missing: the table"),
+    (("measure", "t.csv", "age", "sex"), "'age sex' is too much: `shoal measure` takes DATA."),
+]
+
+
+@pytest.mark.parametrize(("words", "said"), PARSED)
+def test_the_parser_speaks_as_all_else_does(words: tuple[str, ...], said: str) -> None:
+    told = run(*words)
+    assert told.exit_code == 2
+    assert said in told.stderr
+    assert not told.stdout
+    if words[0] == "studio":  # which has no --json
+        return
+    as_json = run(*words, "--json") if words[-1] != "--k" else run(words[0], "--json", *words[1:])
+    assert as_json.exit_code == 2
+    assert said in json.loads(as_json.stdout)["message"]
+
+
+def test_every_option_that_takes_a_number_says_so_with_an_example() -> None:
+    commands = get_command(app).commands  # type: ignore[attr-defined]
+    asked = 0
+    for name, command in commands.items():
+        numbers = [param for param in command.params if "number" in wrong_kind(command, param)]
+        for param in numbers:
+            told = run(name, f"{param.opts[0]}=zehn")
+            assert told.stderr.startswith(f"Error: {param.opts[0]} takes a {wrong_kind(command, param)}")
+            assert "; got 'zehn'." in told.stderr
+            asked += 1
+    assert asked > 8
+
+
+def wrong_kind(command: Any, param: Any) -> str:
+    return in_words(get_type_hints(command.callback).get(param.name, str))
+
+
+def test_a_report_tells_its_reader_what_contour_does() -> None:
+    told = ALGORITHMS.about("contour")
+    assert told.startswith("Find the node of least loss, and prove it")
+    assert "incumbent" not in told

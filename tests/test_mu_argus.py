@@ -348,7 +348,7 @@ def test_going_further_up_leaves_fewer_outliers() -> None:
         (
             {"age": 1},
             UnknownName,
-            "Unknown quasi-identifier to generalize: 'age'. Available: born, race, sex, zip.",
+            "Unknown quasi-identifier to generalize: 'age'. Available: race, born, sex, zip.",
         ),
         ({"row": 1}, UnknownName, "Unknown quasi-identifier to generalize: 'row'."),
         ({"born": 4}, PolicyError, "Level 4 to generalize 'born' to is outside 0..3."),

@@ -400,7 +400,7 @@ def test_the_least_loss_can_be_preferred(made: Desk) -> None:
         (("--l", "2", "--sensitive", "ilness"), "Did you mean 'illness'?"),
         (("--k", "2", "--sensitive", "illness"), "A sensitive column is for l"),
         (("--prefer", "los"), "Unknown preference 'los'. Did you mean 'loss'?"),
-        (("--metric", "height"), "A metric is for prefer: loss."),
+        (("--metric", "height"), "A metric is for what loses least"),
         (("--prefer", "loss", "--metric", "discernibility"), "Unknown separable metric"),
         (("--runtime",), "--runtime counts a node of the table: give --data and --policy too."),
     ],

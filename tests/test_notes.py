@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Sequence
+from dataclasses import astuple
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +19,14 @@ import shoal
 from shoal.assessing.nearly_unique import NEARLY_UNIQUE
 from shoal.choose import engine_for
 from shoal.cli import app
+from shoal.core.contracts import Engine
+from shoal.engines.duckdb import DuckDb
+from shoal.errors import DataError
+from shoal.identifiers.values import is_phone, is_ssn
+from shoal.identifiers.within import WITHIN
 from shoal.init import guess
 from shoal.policies.first import policy_text
+from shoal.spreadsheet import FORMULA, SAFE, is_formula, safe_cell
 
 QUASI = "quasi-identifier"
 
@@ -119,8 +128,8 @@ def test_values_that_occur_once_are_counted_as_a_naive_count_does(values: list[A
     mixed = [f"x{n}" for n in range(own)] + values[own:]
     table = pa.table({"text": mixed, "number": [None if v is None else hash(v) % 97 for v in mixed]})
     engine = engine_for("auto", table)
-    found = engine.lone_values(engine.open(table), ["text", "number"])
-    for name, number in found.items():
+    found = engine.look(engine.open(table), ["text", "number"])
+    for name, (number, _) in ((name, astuple(look)) for name, look in found.items()):
         plain = table[name].to_pylist()
         alone = sum(plain.count(value) == 1 for value in plain)
         assert number == alone if len(set(plain) - {None}) > 17 else number in (0, alone)
@@ -169,3 +178,139 @@ def test_values_that_are_gone_are_those_of_suppressed_records_alone(
         if gone:
             expected[name] = len(gone)
     assert release.vanished == expected
+
+
+def contacts(rows: int = 90) -> dict[str, list[Any]]:
+    """A third of the contacts are telephone numbers, few remarks hold an address, one ward has one."""
+    return {
+        "age": [30 + n % 3 for n in range(rows)],
+        "contact": [f"+49 170 12345{n:02}" if n % 3 == 0 else f"none{n % 3}" for n in range(rows)],
+        "remark": [f"write to p{n}@example.org soon" if n < 4 else "nothing" for n in range(rows)],
+        "ward": ["a@example.org" if n % 2 else "b@example.org" for n in range(rows)],
+    }
+
+
+def as_they_are(names: Sequence[str], **changes: Any) -> dict[str, Any]:
+    quasi = {"age": {"role": QUASI, "hierarchy": "flat"}}
+    roles = {name: {"role": "sensitive" if place else "other"} for place, name in enumerate(names)}
+    return {"columns": quasi | roles, "models": [{"k-anonymity": {"k": 3}}]} | changes
+
+
+def test_values_that_look_like_direct_identifiers_are_counted() -> None:
+    table = pa.table(contacts())
+    advice = "make it an identifier, or take them out of it"
+    numbers = "telephone or social security numbers"
+    expected = (
+        f"'contact' is released as it is: 30 values look like {numbers}: {advice}.",
+        f"'remark' is released as it is: 4 values look like e-mail addresses: {advice}.",
+    )
+    names = ["contact", "remark", "ward"]
+    assert shoal.anonymize(table, as_they_are(names)).notes == expected
+    apart = as_they_are(names[:1], models=[{"distinct-l-diversity": {"l": 2}}])
+    apart["columns"]["contact"]["role"] = "sensitive"
+    twice = pa.table(
+        {name: (values * 2) for name, values in contacts().items() if name in ("age", "contact")}
+    )
+    assert shoal.anonymize(twice, apart | {"algorithm": "anatomy"}).notes == expected[:1]
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("a.b@example.org", 0),
+        ("mail a@b.co.uk now", 0),
+        ("+49 170 1234567", 1),
+        ("+1 (555) 123-4567", 1),
+        ("(555) 123-4567", 1),
+        ("555-123-4567", 1),
+        ("0170 1234567", 1),
+        ("030/1234567", 1),
+        ("0170-1234567", 1),
+        ("06 12 34 56 78", 1),
+        ("123-45-6789", 1),
+        ("a@b", None),
+        ("3 @ 4.50", None),
+        ("2024-01-31", None),
+        ("01.02.2024", None),
+        ("2024-01-31 12:30:00", None),
+        ("0123-4567-89", None),  # a drug's code
+        ("01234-5678-90", None),
+        ("E11.9", None),
+        ("0012345678", None),
+        ("1234567890", None),
+        ("-1234.5678", None),
+        ("+12.5", None),
+        ("12345-6789", None),  # a ZIP code
+        ("20-29", None),
+        ("192.168.10.12", None),
+    ],
+)
+def test_what_is_found_within_is_what_is_recognized(text: str, kind: int | None) -> None:
+    found = [re.search(pattern, text) is not None for pattern in WITHIN.values()]
+    assert found == [place == kind for place in range(2)]
+    table = pa.table({"t": [text]})
+    engine = engine_for("auto", table)
+    assert engine.look(engine.open(table), ["t"], [*WITHIN.values()])["t"].found == tuple(map(int, found))
+    if kind == 1:
+        assert is_phone(text) or is_ssn(text)
+
+
+ROUGH = st.text("=+-@\t\r019.,eE%a \n()/", max_size=9)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.one_of(ROUGH, st.none()), min_size=1, max_size=30))
+def test_every_engine_finds_what_python_finds(values: list[str | None]) -> None:
+    table = pa.table({"text": pa.array(values, pa.string()), "number": [-n for n in range(len(values))]})
+    engine, patterns = DuckDb(), (*WITHIN.values(), FORMULA)
+    opened = engine.open(table)
+    found = engine.look(opened, ["text", "number"], patterns)
+    naive = Engine.look(engine, opened, ["text", "number"], patterns)
+    assert [look.found for look in found.values()] == [look.found for look in naive.values()]
+    engine.close()
+
+
+@given(ROUGH)
+def test_a_formula_is_what_safe_cells_change_unless_it_is_a_number(cell: str) -> None:
+    if is_formula(cell):
+        assert safe_cell(cell) != cell
+    elif safe_cell(cell) != cell:
+        assert re.fullmatch(r"[+-][\d.,]*([eE][+-]?.*|%.*|)", cell, re.DOTALL)
+
+
+def test_cells_that_begin_like_formulas_are_noted_by_column(tmp_path: Path) -> None:
+    rows = {
+        "age": [n % 8 - 5 for n in range(40)],
+        "remark": ["=HYPERLINK(secret)", "fine", "-", "20-29"] * 10,
+        "number": ["-5", "+1.5", "-1,234.5", "-2e-05"] * 10,
+        "code": ["@sum", "x"] * 20,
+    }
+    wish = as_they_are(["remark", "number", "code"])
+    wish["columns"]["age"]["hierarchy"] = {"intervals": [3]}
+    for ending in (".csv", ".tsv"):
+        found = shoal.anonymize(pa.table(rows), wish, output=tmp_path / f"o{ending}", node={"age": 0})
+        assert [note for note in found.notes if "formulas" in note] == [
+            "Cells of 'remark', 'code' begin like formulas, which a spreadsheet runs. --spreadsheet-safe "
+            "(spreadsheet_safe=True) keeps it from that."
+        ]
+        assert "secret" not in str(found.notes)
+    coarse = shoal.anonymize(pa.table(rows), wish, output=tmp_path / "c.csv", node={"age": 1})
+    assert any(label.startswith("-") for label in coarse.labels["age"])
+    assert any("Cells of 'age', 'remark', 'code'" in note for note in coarse.notes)
+    for kept in ({"output": tmp_path / "o.parquet"}, {}):
+        assert not any("formulas" in note for note in shoal.anonymize(pa.table(rows), wish, **kept).notes)
+    safe = shoal.anonymize(pa.table(rows), wish, output=tmp_path / "s.csv", spreadsheet_safe=True)
+    assert safe.notes == (SAFE,)
+
+
+def test_a_column_that_fails_hides_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = DuckDb.look
+
+    def look(self: DuckDb, table: Any, columns: Sequence[str], patterns: Sequence[str] = ()) -> Any:
+        if "ward" in columns:
+            message = "no"
+            raise DataError(message)
+        return whole(self, table, columns, patterns)
+
+    monkeypatch.setattr(DuckDb, "look", look)
+    assert shoal.anonymize(pa.table(people()), policy()).notes == (told("salary"), told("remark"))

@@ -309,7 +309,7 @@ def test_the_policy_is_the_wish_where_a_request_is_silent(made: Profile) -> None
         ({"k": 2, "max_level": [1]}, UsageError, "max_level is levels by column, as .*, got list"),
         ({"l": 2, "sensitive": "ward"}, UnknownName, "Unknown sensitive column of the profile 'ward'"),
         ({"k": 2, "prefer": "los"}, UnknownName, "Did you mean 'loss'"),
-        ({"k": 2, "metric": "height"}, UsageError, "A metric is for prefer: loss"),
+        ({"k": 2, "metric": "height"}, UsageError, "A metric is for what loses least"),
         ({"k": 2, "prefer": "loss", "metric": "discernibility"}, UnknownName, "separable metric"),
         (
             {"k": 2, "prefer": "loss", "metric": "coverage", "suppression_limit": 1},

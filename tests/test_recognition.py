@@ -20,6 +20,7 @@ from typer.testing import CliRunner
 import shoal
 from shoal.algorithms import ALGORITHMS
 from shoal.attacking.meaning import Reader
+from shoal.attacking.values import Values
 from shoal.cli import app
 from shoal.core.builder import decimal_of, number_of
 from shoal.core.builders import parse
@@ -75,6 +76,9 @@ def test_a_comma_that_may_part_thousands_is_not_guessed_at() -> None:
     (note,) = inspect(pa.table({"Betrag": texts})).notes  # each once, so that it is an identifier: also then
     assert note.startswith("Column 'Betrag' may hold numbers, but its commas may be")
     assert not any(text in note for text in texts)
+    small = [f"1,{n}" for n in range(100, 180)]
+    (near,) = inspect(pa.table({"Betrag": small})).notes
+    assert "as hierarchy: {intervals: [0.01, 0.02, 0.04], decimal: ','}. If they part thousands" in near
     assert decimal_of([*texts, "0,125"]) == ","  # no thousands begin with a zero
     assert decimal_of([*texts, "1,234,567"]) is None
     assert decimal_of([*texts, "1.234"]) is None
@@ -136,7 +140,7 @@ def test_the_other_readers_of_numbers_know_the_comma() -> None:
         "1,5", "2,5", "3,5", "9,25", "10,5", "100,0",
     ]  # fmt: skip
     reader = Reader(parse("t", {"intervals": [0.5], "decimal": ","}))
-    assert reader.value("36,6").spans[0].low == 36.6
+    assert Values.known(["36,6"], reader, {}).scales["number"].lows.tolist() == [36.6]
     assert (reader.label("[36.5, 37)").spans[0].low, reader.label("[36,4-36,9]").spans[0].high) == (
         36.5,
         36.9,

@@ -396,9 +396,9 @@ def test_what_cannot_be_done_is_said(
 def test_levels_say_nothing_of_regions(data: Path) -> None:
     wish = policy(algorithm="mondrian")
     wish["columns"]["age"] = {**wish["columns"]["age"], "max_level": 1}
-    with pytest.raises(CannotHonour, match="a region has no levels"):
+    with pytest.raises(CannotHonour, match="regions have no levels"):
         shoal.anonymize(data, wish)
-    with pytest.raises(CannotHonour, match="a region has no levels"):
+    with pytest.raises(CannotHonour, match="regions have no levels"):
         shoal.anonymize(data, policy(algorithm="mondrian"), node={"age": 1})
 
 

@@ -23,7 +23,7 @@ import pyarrow.parquet
 import pytest
 
 import shoal
-from shoal.core.contracts import Target
+from shoal.core.targets import Target
 from shoal.engines.duckdb import DuckDb
 from shoal.errors import DataError, Infeasible, InternalError, OutputError, PolicyError, UsageError
 

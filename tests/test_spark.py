@@ -197,7 +197,7 @@ def test_a_table_is_released_to_a_table(session: Any) -> None:
     session.createDataFrame(people()).write.saveAsTable("clinic.people")
     run(session, "clinic.people", "clinic.release")
     assert session.table("clinic.release").count() == 120
-    with pytest.raises(OutputError, match=r"'clinic\.release' exists\. Use --force"):
+    with pytest.raises(OutputError, match=r"'clinic\.release' exists\. Use force=True"):
         run(session, "clinic.people", "clinic.release")
     run(session, "`clinic`.people", "clinic.`release`", force=True)
     assert in_clinic(session) == {"people", "release"}
@@ -365,6 +365,8 @@ def test_a_task_that_fails_leaves_nothing(session: Any, monkeypatch: pytest.Monk
         with pytest.raises(DataError, match="cannot be read or worked on by Spark") as caught:
             run(session, "people.parquet", "release.parquet")
     assert "person" not in said(caught.value)
+    assert "Exception" not in str(caught.value)
+    assert str(caught.value).endswith("Spark's log says more.")
     assert {path.name for path in Path().iterdir()} == {"people.parquet"}
     assert views(session) == []
     Path("people.parquet/1.parquet").write_bytes(whole)
@@ -573,5 +575,5 @@ def test_a_missing_package_is_named_with_how_to_install_it(monkeypatch: pytest.M
 
 
 def test_a_master_is_only_spark_s() -> None:
-    with pytest.raises(UsageError, match="--spark-master is for --engine spark"):
+    with pytest.raises(UsageError, match="spark_master is for engine='spark'"):
         engine_for("duckdb", None, None, "local[1]")

@@ -19,7 +19,7 @@ import pandas as pd
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
-from problems import OPTIONS, Case, cases
+from problems import WITHOUT_POPULATION, Case, cases
 from test_regions import covers, tables
 
 import shoal
@@ -69,8 +69,7 @@ def policy(**entries: Any) -> dict[str, Any]:
 @st.composite
 def labelled(draw: Any, *, alike: bool = False) -> Case:
     """A case that cuts can honour; its groups may have the labels of other levels, or of values."""
-    models = [name for name in OPTIONS if name not in ("k-map", "delta-presence")]
-    case = draw(cases(models=models))
+    case = draw(cases(models=WITHOUT_POPULATION))
     case.same_level = []
     if alike:
         case.hierarchies = [

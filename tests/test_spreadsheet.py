@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 import shoal
 from shoal.cli import app
 from shoal.errors import PolicyError, UsageError
-from shoal.spreadsheet import SAFE, plain_cell, safe_cell, safe_lines
+from shoal.spreadsheet import SAFE, Sheet, lines_of, plain_cell, safe_cell
 
 ROUGH = st.text("a=-@'\",\r\n\t ", max_size=5)  # letters that readers of CSV take for signs
 
@@ -65,7 +65,7 @@ def test_safe_lines_hold_the_same_rows(rows: list[tuple[str, str]]) -> None:
         path, safe = Path(folder, "a.csv"), Path(folder, "b.csv")
         with open(path, "w", encoding="utf-8", newline="") as file:
             csv.writer(file, quoting=csv.QUOTE_ALL).writerows(rows)
-        safe.write_text("".join(safe_lines(path)), encoding="utf-8", newline="")
+        safe.write_text("".join(lines_of(path, Sheet(safe=True))), encoding="utf-8", newline="")
         with open(safe, encoding="utf-8", newline="") as file:
             assert [tuple(row) for row in csv.reader(file)] == [tuple(map(safe_cell, row)) for row in rows]
 
@@ -114,7 +114,7 @@ def test_the_second_table_is_made_safe_too(data: Path, tmp_path: Path) -> None:
 )
 def test_other_outputs_are_refused(data: Path, tmp_path: Path, output: str | None, words: str) -> None:
     where = None if output is None else tmp_path / output
-    with pytest.raises(UsageError, match=r"--spreadsheet-safe") as caught:
+    with pytest.raises(UsageError, match=r"spreadsheet_safe") as caught:
         shoal.anonymize(data, POLICY, output=where, spreadsheet_safe=True)
     assert words in str(caught.value)
     assert not list(tmp_path.glob("*out*"))
@@ -187,3 +187,27 @@ def test_an_attack_and_a_second_release_read_through_the_apostrophe(tmp_path: Pa
         found.append((name, shoal.intersect(*made, policy).k))
     half = len(found) // 2
     assert [one[1:] for one in found[:half]] == [one[1:] for one in found[half:]]
+
+
+@pytest.mark.parametrize("release_as", ["text", "bounds"])
+def test_utility_reads_through_the_apostrophe(tmp_path: Path, release_as: str) -> None:
+    data = tmp_path / "d.csv"
+    rows = [f"{place % 13 - 9},{place % 5 - 2},{ILL[place % 6]}" for place in range(60)]
+    data.write_text("\n".join(["temp,change,dx", *rows]) + "\n", encoding="utf-8")
+    temp = {"role": "quasi-identifier", "hierarchy": {"intervals": [3, 6]}, "release_as": release_as}
+    policy = {
+        "columns": {
+            "temp": temp,
+            "change": {"role": "quasi-identifier", "hierarchy": "flat"},
+            "dx": {"role": "sensitive"},
+        },
+        "models": [{"k-anonymity": {"k": 2}}],
+        "suppression_limit": "20%",
+    }
+    found = []
+    for safe in (False, True):
+        out = tmp_path / f"{safe}.csv"
+        shoal.anonymize(data, policy, output=out, node={"temp": 1, "change": 0}, spreadsheet_safe=safe)
+        found.append(shoal.utility(data, out, policy))
+    assert found[0] == found[1]
+    assert found[1].columns[1].kept_information == 1.0

@@ -25,7 +25,7 @@ from shoal.analysing import association, classifier
 from shoal.analysing.association import cramers_v, crossed, entropy, spearman, total_variation
 from shoal.analysing.bars import bars_of
 from shoal.analysing.classifier import NEEDED
-from shoal.analysing.labels import placed
+from shoal.analysing.labels import middles, placed, with_point
 from shoal.cli import app
 from shoal.core import far
 from shoal.core.counts import Domain
@@ -767,3 +767,70 @@ def test_a_release_does_not_fail_because_of_its_report(
     assert release.report
     assert release.utility is None
     assert "What was lost" in release.report.read_text(encoding="utf-8")
+
+
+# Ranges with a decimal comma, as regions of such a column have.
+
+STYLES = ["[{}-{}]", "[{} to {}]", "{}-{}", "{} to {}", "[{}, {})", "({}; {}]", "{}..{}", "{}\u2013{}"]
+ENDS = ["<{}", "<= {}", "{}+", ">{}", "from {}", "up to {}", "{}"]
+NUMBERS = st.decimals(-5000, 5000, places=1).map(abs)
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from([*STYLES, *ENDS]), NUMBERS, NUMBERS).filter(lambda d: d[1] != d[2]),
+        min_size=1,
+        max_size=6,
+    )
+)
+def test_ranges_with_a_comma_are_read_as_those_with_a_point(drawn: list[Any]) -> None:
+    points = [style.format(*sorted(ends)) for style, *ends in drawn]
+    commas = [style.format(*(str(end).replace(".", ",") for end in sorted(ends))) for style, *ends in drawn]
+    one, other = middles(points), middles(commas)
+    assert one is not None
+    np.testing.assert_array_equal(one, np.array(other))
+    assert list(with_point(commas)) == points
+
+
+def test_commas_that_may_part_thousands_are_told_by_what_stands_beside_them() -> None:
+    assert middles(["[1,234-2,345]", "3,456"]) is None
+    np.testing.assert_array_equal(middles(["[1,234-2,344]"], beside=["1,234", "0,5"]), [1.789])
+    assert middles(["[1,234-2,344]"], beside=["1,234", "0.5"]) is None
+    assert list(with_point(["[45,50)", "45,50,60", "1,234,567", "36,6 kg"])) == [
+        "[45,50)", "45,50,60", "1,234,567", "36,6 kg",
+    ]  # fmt: skip
+    assert list(with_point(["36,6", "[36.5, 37)"])) == ["36.6", "[36.5, 37)"]
+
+
+@pytest.mark.parametrize("lowest", [36.0, -2.0])
+def test_a_release_of_ranges_with_a_comma_loses_nothing(lowest: float, tmp_path: Path) -> None:
+    found = {}
+    for decimal in (".", ","):
+        texts = [f"{lowest + n % 37 / 10:.1f}".replace(".", decimal) for n in range(240)]
+        table = pd.DataFrame({"t": texts, "sex": ["f", "m"] * 120}, dtype="string")
+        columns = {
+            "t": {"role": "quasi-identifier", "hierarchy": {"intervals": [1], "decimal": decimal}},
+            "sex": {"role": "quasi-identifier", "hierarchy": "flat"},
+        }
+        models = [{"k-anonymity": {"k": 7}}]
+        wish = {"columns": columns, "models": models, "algorithm": "mondrian", "metric": "coverage"}
+        data, output = tmp_path / f"data{decimal}.csv", tmp_path / f"release{decimal}.csv"
+        table.to_csv(data, index=False)
+        release = shoal.anonymize(data, wish, output=output)
+        labels = set(pd.read_csv(output, dtype="string")["t"])
+        assert any("-" in label or " to " in label for label in labels)
+        assert all(decimal in label for label in labels)
+        assert shoal.verify(output, wish).verified
+        column = next(one for one in shoal.utility(data, output, wish).columns if one.column == "t")
+        assert column.mean_after is not None
+        figures = (
+            column.mean_after,
+            column.deviation_after,
+            column.kept_information,
+            column.suppressed_shift,
+        )
+        ways = ({}, {"policy": wish}, {"recipe": release.recipe})
+        attacks = [shoal.attack(output, data, ["t", "sex"], **told) for told in ways]
+        assert all(one.matched == 240 and one.smallest >= 7 and one.notes == () for one in attacks)
+        found[decimal] = figures, [one.to_dict() for one in attacks]
+    assert found["."] == found[","]

@@ -183,6 +183,62 @@ def test_bad_input_is_answered_beside_its_field(
     assert found["error"]
 
 
+@pytest.mark.parametrize(
+    ("method", "path", "asked", "said"),
+    [
+        ("post", "negotiation", {"k": "ten"}, "k must be a whole number."),
+        ("post", "negotiation", {"k": 0}, "k must be at least 1."),
+        ("post", "negotiation", {"kk": 5}, "The request has no entry 'kk'. Did you mean 'k'?"),
+        ("post", "negotiation", {"max_level": {"age": "two"}}, "max_level.age must be a whole number."),
+        ("post", "negotiation", {"prefer": "beauty"}, "prefer must be 'height' or 'loss'."),
+        ("post", "comparison", {"seconds": -1}, "seconds must be above 0."),
+        ("post", "comparison", {"seconds": "soon"}, "seconds must be a number."),
+        ("post", "comparison", {"k": [2, "SECRET"]}, "k[1] must be a whole number."),
+        ("post", "comparison", {"k": []}, "k must be a list of at least 1."),
+        ("post", "comparison", {"algorithms": [5]}, "algorithms must be a list of algorithms, as ['ola']."),
+        (
+            "put",
+            "wishes",
+            {"suppression_limit": "SECRET"},
+            "suppression_limit must be a number of records, or a share such as 0.05 or '5%'.",
+        ),
+        ("put", "wishes", {"models": "SECRET"}, "models must be a list of models with their options"),
+        ("put", "role", {"role": "other"}, "column is missing. /api/docs lists what is needed."),
+        ("put", "role", {"column": 5, "role": "other"}, "column must be text."),
+        ("post", "preview", {"column": "age", "spec": 1, "tree": "SECRET"}, "tree must be true or false."),
+        ("put", "hierarchy", {"column": "age", "spec": 10**16}, "spec: the number is too large."),
+    ],
+)
+def test_wrong_input_is_answered_in_our_words_and_not_quoted(
+    custodian: Custodian, method: str, path: str, asked: dict[str, Any], said: str
+) -> None:
+    told = getattr(custodian, method)(path, 422, **asked)["error"]
+    assert told.startswith(said)
+    assert "SECRET" not in told
+    assert "Input" not in told
+
+
+def test_what_is_no_json_and_a_wait_too_long_are_told_in_our_words(custodian: Custodian) -> None:
+    for sent, said in ((b"{", "The body is not JSON."), (b"[]", "The body must be a JSON object.")):
+        answer = custodian.http.post(
+            custodian.url("negotiation"), content=sent, headers={"content-type": "application/json"}
+        )
+        assert answer.json()["error"].startswith(said)
+    assert custodian.get("jobs/none?wait=31", 422)["error"] == "wait must be at most 30."
+
+
+def test_the_description_tells_how_long_to_wait_and_what_notes_and_outliers_are(custodian: Custodian) -> None:
+    told = custodian.http.get("/api/openapi.json").json()
+    (wait,) = [
+        one
+        for one in told["paths"]["/api/desks/{desk}/jobs/{job}"]["get"]["parameters"]
+        if one["name"] == "wait"
+    ]
+    assert "at most 30" in wait["description"]
+    assert told["components"]["schemas"]["StateAnswer"]["properties"]["notes"]["description"]
+    assert "`outliers`" in told["paths"]["/api/desks/{desk}/release"]["get"]["description"]
+
+
 def test_a_hierarchy_that_is_not_nested_says_so_in_its_preview(custodian: Custodian) -> None:
     custodian.work("table", source="sample")
     found = custodian.post("preview", column="age", spec={"intervals": [5, 7]})
@@ -238,6 +294,11 @@ def test_cells_that_a_spreadsheet_would_run_are_made_safe(custodian: Custodian) 
     notes = {row["note"] for row in csv.DictReader(io.StringIO(safe.text))}
     assert {row["note"] for row in csv.DictReader(io.StringIO(raw))} == set(cells)
     assert notes == {"'=1+1", "'+1", "'-2", "'@x", "plain"}
+    for wish in ({}, {"safe": True}):
+        parted = custodian.http.get(custodian.url("files/release"), params={"semicolons": True, **wish})
+        assert parted.content.startswith(b"\xef\xbb\xbfgroup;note\n")
+        rows = csv.DictReader(io.StringIO(parted.content.decode("utf-8-sig")), delimiter=";")
+        assert {row["note"] for row in rows} == (notes if wish else set(cells))
 
 
 def test_the_api_has_a_page_that_needs_no_network(studio: Running) -> None:

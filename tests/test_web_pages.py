@@ -129,6 +129,8 @@ def test_the_safe_file_is_downloaded_on_request(sample: Any) -> None:
     with sample.expect_download() as coming:
         sample.locator("[data-file=release]").click()
     assert coming.value.suggested_filename == "safe-admissions-release.csv"
+    sample.get_by_label("Semicolons and a byte order mark").check()
+    sample.locator("[data-file=release][href$='semicolons=true&safe=true']").wait_for()
 
 
 @pytest.mark.parametrize("kind", ["suppression", "levels", "privacy", "column"])
@@ -253,12 +255,14 @@ def test_two_tabs_do_not_disturb_each_other(context: Any, sample: Any) -> None:
 
 def test_a_table_can_be_uploaded(page: Any, tmp_path: Path) -> None:
     path = tmp_path / "people.csv"
-    path.write_text("age,town\n" + "".join(f"{n % 60},{'ab'[n % 2]}\n" for n in range(300)))
+    rows = "".join(f"{n % 60},{'öb'[n % 2]}\n" for n in range(300))
+    path.write_text(f"age,town\n{rows}", encoding="latin-1")
     with page.expect_file_chooser() as chooser:
         page.get_by_role("button", name="Upload a file").click()
     chooser.value.set_files(path)
     page.get_by_role("heading", name="What is each column?").wait_for()
     assert page.locator("#table-name").inner_text() == "people.csv"
+    page.get_by_text("The table is not UTF-8").wait_for()  # told here, and not in the log
 
 
 def test_a_table_that_cannot_be_read_says_so_in_place(page: Any, tmp_path: Path) -> None:
@@ -356,6 +360,21 @@ def test_a_quick_click_takes_what_is_shown(sample: Any) -> None:
     assert sample.get_by_text("taken for the release").count() == 1
     assert sample.get_by_text("Chosen for the release: age 1").count() == 1
     assert sample.get_by_label("At least k", exact=True).input_value() == "5"
+
+
+def test_a_press_right_after_typing_acts_on_what_was_typed(sample: Any) -> None:
+    go(sample, "Diagnose")
+    sample.get_by_text("5 was asked for").wait_for(timeout=SLOW)
+    field = sample.get_by_label("k or l")
+    field.fill("")
+    sample.wait_for_timeout(1000)  # what was there is gone for the studio too
+    sample.keyboard.type("7")
+    sample.keyboard.press("Tab")
+    sample.evaluate(
+        "[...document.querySelectorAll('.main button')].find(one => one.innerText === 'Diagnose').click()"
+    )
+    sample.get_by_text("7 was asked for").wait_for()
+    assert sample.get_by_text("k must be a whole number").count() == 0
 
 
 def test_a_surprise_in_a_handler_shows_a_message(sample: Any) -> None:

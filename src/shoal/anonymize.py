@@ -16,6 +16,7 @@ from shoal.release import Release
 from shoal.releasing.run import released
 from shoal.releasing.task import Task
 from shoal.report import report as report_of
+from shoal.spreadsheet import Sheet
 
 
 def anonymize(
@@ -28,6 +29,8 @@ def anonymize(
     mapping: bool = False,
     report: bool = False,
     spreadsheet_safe: bool = False,
+    delimiter: str | None = None,
+    bom: bool = False,
     engine: str | Engine = AUTO,
     memory_limit: str | None = None,
     seconds: float | None = None,
@@ -39,7 +42,8 @@ def anonymize(
     the levels of the columns it names; the others are searched. It may be an offer of a negotiation, its
     JSON or a file of it: then its k (or l) and its limit stand in for the policy's. `mapping` adds, to the
     private folder, what became of every value; `report` adds a page that tells of the release.
-    `spreadsheet_safe` puts an apostrophe before cells of a CSV or TSV that begin like a formula.
+    `spreadsheet_safe` puts an apostrophe before cells of a CSV or TSV that begin like a formula; `delimiter`
+    (comma, semicolon, tab, pipe) parts its values, and `bom` lets it begin with a byte order mark.
     """
     if seconds is not None and not seconds > 0:
         message = f"seconds must be above 0, got {seconds}."
@@ -52,6 +56,6 @@ def anonymize(
         seconds,
         mapping=mapping,
         report=report_of if report else None,
-        spreadsheet_safe=spreadsheet_safe,
+        sheet=Sheet(spreadsheet_safe, delimiter, bom),
     )
     return released(table, task, engine, output=output, force=force, progress=progress)

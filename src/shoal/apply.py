@@ -15,6 +15,7 @@ from shoal.release import Release
 from shoal.releasing.run import released
 from shoal.releasing.task import Task
 from shoal.report import report as report_of
+from shoal.spreadsheet import Sheet
 
 
 def apply(
@@ -26,6 +27,8 @@ def apply(
     mapping: bool = False,
     report: bool = False,
     spreadsheet_safe: bool = False,
+    delimiter: str | None = None,
+    bom: bool = False,
     engine: str | Engine = AUTO,
     memory_limit: str | None = None,
     progress: Progress | None = None,
@@ -33,7 +36,7 @@ def apply(
     """Recode a table as a recipe says, suppress what falls short within the limit, and count it afresh.
 
     A recipe of levels fixes them, and refining or blanking cells is done anew; one of regions fixes these.
-    `mapping`, `report` and `spreadsheet_safe` are as in `anonymize`.
+    `mapping`, `report`, `spreadsheet_safe`, `delimiter` and `bom` are as in `anonymize`.
 
     Raises Infeasible where the recoding no longer holds; its `nearest` says what would.
     """
@@ -45,12 +48,12 @@ def apply(
         regions=found.regions,
         mapping=mapping,
         report=report_of if report else None,
-        spreadsheet_safe=spreadsheet_safe,
+        sheet=Sheet(spreadsheet_safe, delimiter, bom),
     )
     try:
         return released(table, task, engine, output=output, force=force, progress=progress)
     except Infeasible as error:
-        if not error.reason:
+        if not error.advice:
             raise
         raise _no_longer(error) from None
     except HierarchyError as error:
@@ -61,8 +64,9 @@ def apply(
 def _no_longer(error: Infeasible) -> Infeasible:
     """Say what can be done with a recipe, whose levels, models and limit stay as they are."""
     reason = error.reason.removeprefix("No acceptable recoding: ")
-    message = (
-        f"The recipe no longer holds: {reason[:1].lower()}{reason[1:]} A recipe fixes levels, models and "
-        "limit: anonymize this table anew, with its policy or one that asks for less."
+    reason = f"The recipe no longer holds: {reason[:1].lower()}{reason[1:]}"
+    advice = (
+        "A recipe fixes levels, models and limit: anonymize this table anew, with its policy or one that "
+        "asks for less."
     )
-    return Infeasible(message, error.nearest, error.reason)
+    return Infeasible(reason, error.nearest, advice)

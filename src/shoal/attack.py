@@ -144,7 +144,7 @@ def _counted(
 ) -> _Counted:
     counts, domains = engine.count(table, columns, sensitive)
     if not len(counts):
-        message = f"The {what} has no rows."
+        message = f"The {what} has no rows. Give one that has records."
         raise DataError(message)
     return _Counted(counts.near(), domains)
 

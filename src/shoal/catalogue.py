@@ -56,7 +56,7 @@ def describe(name: str) -> Choice:
         return Choice("builder", name, first_line(BUILDERS[name].__doc__), builder_options(name))
     if name in PRESETS:
         return Choice("preset", name, first_line(PRESETS[name].__doc__))
-    raise UnknownName(name, "name", [*chain.from_iterable(REGISTRIES), *BUILDERS, *PRESETS])
+    raise UnknownName(name, "name", sorted([*chain.from_iterable(REGISTRIES), *BUILDERS, *PRESETS]))
 
 
 def builder_options(name: str) -> tuple[Option, ...]:

@@ -52,7 +52,7 @@ def _engine_for(engine: str, table: Any, memory_limit: str | None, master: str |
     options = {"memory_limit": memory_limit} if memory_limit else {}
     if master is not None:
         if engine != "spark":
-            message = f"--spark-master is for --engine spark, and this one is {engine!r}."
+            message = f"spark_master is for engine='spark', and this one is {engine!r}. Leave it out."
             raise UsageError(message)
         options["master"] = master
     return _created(engine, options)

@@ -21,6 +21,7 @@ from shoal.commands.listing import list_
 from shoal.commands.measure import measure
 from shoal.commands.messages import report
 from shoal.commands.negotiate import negotiate
+from shoal.commands.parsing import Commands
 from shoal.commands.profile import profile
 from shoal.commands.risk import risk
 from shoal.commands.studio import studio
@@ -29,7 +30,7 @@ from shoal.commands.verify import verify
 from shoal.display import say
 from shoal.errors import ShoalError, interruptible
 
-app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False)
+app = typer.Typer(cls=Commands, no_args_is_help=True, pretty_exceptions_enable=False)
 
 # In the order in which they are likely to be used; --help keeps it.
 app.command()(demo)
@@ -84,7 +85,7 @@ def main() -> None:
     except typer.Abort:
         sys.exit(130)
     except Exception as error:
-        # Usage errors of the parser itself: click's own exceptions know how to show themselves.
+        # What the parser shows itself: the help where no command was named.
         if not hasattr(error, "exit_code"):
             raise
         if hasattr(error, "show"):

@@ -2,7 +2,9 @@
 
 Where a file has no line of column names, its first record is taken for one. So what a table has is shown only
 where it has half the columns that were asked for, and no name that is a number or a date. Else at most the
-one name is shown that was all but typed, or a message asks for a header.
+one name is shown that was all but typed, and only where it, or two others, are words that columns are often
+named by. Or it was typed but for case, accents and spaces. Else a message asks for a header, and what the
+table has is among the error's values.
 """
 
 from __future__ import annotations
@@ -10,7 +12,8 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Sequence
 
-from shoal.errors import DataError, PolicyError, UnknownName, UsageError, nearest, so_many
+from shoal.errors import DataError, PolicyError, UnknownName, UsageError, nearest, same, so_many
+from shoal.identifiers.names import is_usual
 
 _ALL_BUT_TYPED = 0.8  # how like it a name must be
 
@@ -58,12 +61,22 @@ def check_asked(
 def _unknown(name: str, asked: Sequence[str], available: Sequence[str], kind: str, where: str) -> UsageError:
     """Say that a table has no such column, and as much of what it has as is safe to show."""
     if seems_a_record(available):
-        return UsageError(no_such_columns(f"no column {name!r}", where))
-    if 2 * sum(one in available for one in asked) >= len(asked):
+        return UsageError(no_such_columns(f"no column {name!r}", where), available, listed="Columns")
+    if has_half(asked, available):
         return UnknownName(name, kind, available)
-    if nearest(name, available, _ALL_BUT_TYPED) is not None:
-        return UnknownName(name, kind, available, listed=False)
-    return UsageError(no_such_columns(_named(asked), where))
+    close = nearest(name, available, _ALL_BUT_TYPED)
+    if close is not None and (same(name, close) or is_usual(close) or sum(map(is_usual, available)) > 1):
+        return UnknownName(name, kind, [close], listed=False)
+    return UsageError(no_such_columns(_named(asked), where), available, listed="Columns")
+
+
+def has_half(asked: Collection[str], available: Collection[str]) -> bool:
+    """Tell whether a table has half the columns that were asked for; else its first line may be a record.
+
+    >>> has_half(["age", "sexx"], ["age", "sex"]), has_half(["age", "sex"], ["Mueller", "Dresden"])
+    (True, False)
+    """
+    return 2 * sum(name in available for name in asked) >= len(asked)
 
 
 def seems_a_record(columns: Iterable[str]) -> bool:
@@ -110,7 +123,7 @@ def check_released(
     if strange:
         found = so_many(len(strange), "column")
         message = f"The release has {found} that the policy does not name.{hint}"
-        raise PolicyError(message, strange)
+        raise PolicyError(message, strange, listed="Columns")
     absent = [name for name in needed if name not in columns]
     if absent:
         message = f"The release lacks columns of the policy: {', '.join(map(repr, absent))}.{hint}"

@@ -5,16 +5,13 @@ from __future__ import annotations
 import csv
 import io
 import json
-import os
-import secrets
-from contextlib import suppress
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from shoal.comparing.row import Row
 from shoal.errors import OutputError, UsageError
-from shoal.outputs import cannot, check_file
+from shoal.outputs import check_file, whole
 
 ENDINGS = (".csv", ".json")
 
@@ -48,15 +45,8 @@ class Comparison:
         path = Path(path)
         check_output(path, force=force)
         text = self.to_csv() if path.suffix == ".csv" else self.to_json()
-        temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}.tmp")
-        try:
-            temporary.write_text(text, encoding="utf-8", newline="")
-            os.replace(temporary, path)
-        except OSError as error:
-            raise cannot(path, error) from None
-        finally:
-            with suppress(OSError):
-                temporary.unlink(missing_ok=True)
+        with whole(path, 0o666) as file:
+            file.write(text.encode())
 
     def plot(self) -> Any:
         """Draw what each search lost and how long it took, for each metric, as a figure of matplotlib."""

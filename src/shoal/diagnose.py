@@ -17,7 +17,7 @@ from shoal.errors import DataError, UsageError
 
 Chosen = Sequence[str] | Callable[[Sequence[str]], Sequence[str] | None] | None
 
-_TEXT = (".csv", ".csv.gz", ".tsv")  # whose first line may be a record
+_TEXT = (".csv", ".csv.gz", ".tsv", ".txt")  # whose first line may be a record
 
 
 def diagnose(
@@ -46,7 +46,7 @@ def diagnose(
     tell("count", 0, None)
     counts, domains = engine.count(opened, [*chosen, *([sensitive] if sensitive else [])])
     if not len(counts):
-        message = "The table has no rows."
+        message = "The table has no rows. Give one that has records."
         raise DataError(message)
     waiting = to_project()
     if waiting:
@@ -75,7 +75,9 @@ def _chosen(columns: Sequence[str] | None, sensitive: str | None, available: Seq
     if columns is None:
         columns = [name for name in available if name != sensitive]
         if not columns:
-            message = "The table has no column but the sensitive one."
+            message = (
+                "The table has no column but the sensitive one. Leave sensitive out, or give another table."
+            )
             raise UsageError(message)
     chosen = check_asked(columns, available, beside=sensitive)
     if sensitive in chosen:

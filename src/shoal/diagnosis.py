@@ -350,7 +350,7 @@ class Diagnosis:
             pairs, threes = self.number_of_sets(2), self.number_of_sets(3)
             message = (
                 f"{len(self.columns)} columns have {number:,} sets{bound}. Give a "
-                f"{'smaller ' if bound else ''}max_size (--max-size): there are {pairs:,} sets of at most 2 "
+                f"{'smaller ' if bound else ''}max_size: there are {pairs:,} sets of at most 2 "
                 f"columns and {threes:,} of at most 3."
             )
             raise UsageError(message)

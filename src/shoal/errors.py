@@ -28,11 +28,13 @@ class ShoalError(Exception):
     """The root of all deliberate errors."""
 
     values: tuple[str, ...] = ()
+    listed: str = "Values"
+    """What the values are called where they are listed."""
 
-    def __init__(self, message: str = "", values: Sequence[str] = ()) -> None:
+    def __init__(self, message: str = "", values: Sequence[str] = (), listed: str = "Values") -> None:
         """Keep values of the data apart from the message."""
         super().__init__(message)
-        self.values = tuple(values)
+        self.values, self.listed = tuple(values), listed
         if values:
             self.add_note("What this is about is listed in error.values.")
 
@@ -56,11 +58,9 @@ class HierarchyError(UsageError):
 class UnknownName(UsageError):
     """No plug-in, option or column has that name."""
 
-    def __init__(
-        self, name: str, kind: str, available: Iterable[str], *, in_order: bool = False, listed: bool = True
-    ) -> None:
-        """Say what was asked for, what is closest and what there is, sorted unless it has an order."""
-        names = list(available) if in_order else sorted(available)
+    def __init__(self, name: str, kind: str, available: Iterable[str], *, listed: bool = True) -> None:
+        """Say what was asked for, what is closest and, in the order given, what there is."""
+        names = list(available)
         close = nearest(name, names)
         hint = f" Did you mean {close!r}?" if close is not None else ""
         there = f" Available: {', '.join(names) or 'none'}." if listed else ""
@@ -78,11 +78,12 @@ class OutputError(UsageError):
 class Infeasible(ShoalError):
     """No acceptable recoding exists; `nearest` says what would do."""
 
-    def __init__(self, message: str, nearest: dict[str, object] | None = None, reason: str = "") -> None:
-        """Carry the nearest miss: which limit, which k, which levels would do; `reason` is without advice."""
-        super().__init__(message)
+    def __init__(self, reason: str, nearest: dict[str, object] | None = None, advice: str = "") -> None:
+        """Carry the nearest miss: which limit, which k, which levels would do; advice ends the message."""
+        super().__init__(f"{reason} {advice}".rstrip())
         self.nearest = nearest or {}
         self.reason = reason
+        self.advice = advice
 
 
 class OutOfTime(ShoalError):
@@ -122,6 +123,15 @@ def nearest(name: str, names: Iterable[str], likeness: float = 0.6) -> str | Non
     close = get_close_matches(name, names, 1, likeness)
     close = close or [alike[own] for own in get_close_matches(_plain(name), alike, 1, likeness)]
     return close[0] if close else None
+
+
+def same(name: str, other: str) -> bool:
+    """Tell whether two names differ at most in case, accents and the space around them.
+
+    >>> same("GROSSE ", "größe"), same("age", "ages")
+    (True, False)
+    """
+    return _plain(name) == _plain(other)
 
 
 def meant(name: str, names: Iterable[str]) -> str:

@@ -44,11 +44,17 @@ def check_hierarchies(
     sensitive = [name for name in policy.sensitive_needed if policy.columns[name].hierarchy is not None]
     absent = [name for name in policy.roles.quasi_identifiers if name not in engine.columns(opened)]
     if absent:
-        message = f"The table lacks quasi-identifiers of the policy: {', '.join(map(repr, absent))}."
+        message = (
+            f"The table lacks quasi-identifiers of the policy: {', '.join(map(repr, absent))}. Give the "
+            "policy of this table."
+        )
         raise PolicyError(message)
     absent = [name for name in sensitive if name not in engine.columns(opened)]
     if absent:
-        message = f"The table lacks sensitive columns of the policy: {', '.join(map(repr, absent))}."
+        message = (
+            f"The table lacks sensitive columns of the policy: {', '.join(map(repr, absent))}. Give the "
+            "policy of this table."
+        )
         raise PolicyError(message)
     return [_check(policy, engine, opened, name) for name in (*policy.roles.quasi_identifiers, *sensitive)]
 

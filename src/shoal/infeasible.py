@@ -51,7 +51,7 @@ def nearest_miss(problem: Problem) -> Infeasible:
     else:
         advice = ["Use fewer quasi-identifiers or a weaker model, such as a smaller k."]
     reasons = [_reason(problem, suppressed), *(found.told for found in beyond)]
-    return Infeasible(" ".join([*reasons, *advice]), nearest, " ".join(reasons))
+    return Infeasible(" ".join(reasons), nearest, " ".join(advice))
 
 
 def _reason(problem: Problem, suppressed: int) -> str:

@@ -91,7 +91,7 @@ class Inspection:
     def preview(self, column: str, spec: Any, rows: Rows = (), *, values: int = 8) -> Preview:
         """Try a hierarchy, as a policy writes it, on all values of a column; a file's rows are given."""
         if column not in self.domains:
-            raise UnknownName(column, "column", self.names, in_order=True)
+            raise UnknownName(column, "column", self.names)
         builder = parse(column, spec)
         if isinstance(builder, Csv):
             if not rows:

@@ -58,7 +58,10 @@ def generalizing(policy: Policy, levels: Mapping[str, int], option: str = "--gen
     """Return the policy with columns that mu-Argus takes further up."""
     found = argus(policy)
     if found is None:
-        message = f"{option} is for algorithm 'mu-argus', and this one is {named(policy.algorithm)[0]!r}."
+        message = (
+            f"{option} is for algorithm 'mu-argus', and this one is {named(policy.algorithm)[0]!r}. Set it, "
+            f"or leave {option} out."
+        )
         raise UsageError(message)
     options = {"generalize": highest(found.generalize or {}, levels)}
     return policy.with_(algorithm={"mu-argus": options}) if levels else policy

@@ -1,11 +1,17 @@
-"""Outputs: whether a file may be written where it is wanted, what to do where it cannot, what is private."""
+"""Outputs: whether a file may be written where it is wanted, what to do where it cannot, what is private.
+
+Files are written whole or not at all.
+"""
 
 from __future__ import annotations
 
 import errno
 import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from shoal.errors import OutputError
 
@@ -39,6 +45,23 @@ def private_folder(output: Path) -> Path:
     return output.parent / f"{output.name}.private"
 
 
+@contextmanager
+def whole(path: Path, mode: int = 0o600) -> Iterator[IO[bytes]]:
+    """Write a file beside its place and rename it once it is whole; without a mode, for its owner alone."""
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}.tmp")
+    try:
+        with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except OSError as error:
+        raise cannot(path, error) from None
+    finally:
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+
+
 def write_private(path: Path, text: str) -> None:
     """Write a new file that only its owner can read, to the disk itself."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -50,12 +73,12 @@ def write_private(path: Path, text: str) -> None:
 
 def exists(name: str) -> OutputError:
     """Say that an output is there, and how to replace it."""
-    return OutputError(f"{name!r} exists. Use --force to replace it. In Python: force=True.")
+    return OutputError(f"{name!r} exists. Use force=True to replace it.")
 
 
 def appeared(name: str) -> OutputError:
     """Say that an output was not there when the run began."""
-    return OutputError(f"{name!r} appeared while this ran. Use --force to replace it.")
+    return OutputError(f"{name!r} appeared while this ran. Use force=True to replace it.")
 
 
 def cannot(output: Path, error: OSError) -> OutputError:

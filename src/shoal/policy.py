@@ -128,6 +128,14 @@ class Policy(BaseModel):
         read_limit(value)
         return value
 
+    @field_validator("population_size", mode="before")
+    @classmethod
+    def _true_is_no_number(cls, value: Any) -> Any:
+        if isinstance(value, bool):
+            message = f"must be a whole number, got {value}"
+            raise ValueError(message)
+        return value
+
     @field_validator("sampling_share", mode="before")
     @classmethod
     def _sample_is_a_share(cls, value: float | str | None) -> float | str | None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from shoal.column_names import no_such_columns
+from shoal.column_names import has_half, no_such_columns
 from shoal.core.classes import LABEL, label_of
 from shoal.core.contracts import Engine
 from shoal.core.counts import Counts, Domain
@@ -35,7 +35,7 @@ def counted(
         label = label or policy.label_needed
     counts, domains = count(engine, table, policy.roles.quasi_identifiers, needed, units, label)
     if not len(counts):
-        message = "The table has no rows."
+        message = "The table has no rows. Give one that has records."
         raise DataError(message)
     return with_population(policy, engine, counts, domains)
 
@@ -114,7 +114,7 @@ def check_columns(policy: Policy, columns: tuple[str, ...]) -> None:
         raise PolicyError(no_such_columns())
     if absent:
         message = f"The policy names columns that the table does not have: {', '.join(map(repr, absent))}."
-        if 2 * len(absent) <= len(policy.columns):  # else the first line may be a record: it is not shown
+        if has_half(policy.columns, columns):
             others = [name for name in columns if name not in policy.columns]
             close = [own for name in absent if (own := nearest(name, others)) is not None]
             message += f" Did you mean {', '.join(map(repr, dict.fromkeys(close)))}?" if close else ""

@@ -22,6 +22,7 @@ from shoal.core.listed import Csv
 from shoal.core.matching import Saved, saved
 from shoal.core.numbers import Banded
 from shoal.core.problem import Problem
+from shoal.engines.names import TABLE_FILES
 from shoal.errors import PolicyError
 from shoal.policy import Policy, named
 from shoal.sensitive import Reference, reference_of
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from shoal.verify import Verification
 
 _FORMAT = 1
+_WHERE = "Give recipe.json, from the private folder of a release."
 
 
 @dataclass(frozen=True)
@@ -48,23 +50,19 @@ class Recipe:
             return source
         data = source if isinstance(source, Mapping) else _read(Path(source))
         if data.get("recipe") != _FORMAT:
-            message = f"This is no recipe that shoal {version('shoal')} reads."
-            raise PolicyError(message)
+            raise PolicyError(_no_recipe(data))
         levels, files = data.get("levels", ()), data.get("hierarchy_files")
         if not isinstance(levels, Mapping | None) or not isinstance(files, Mapping):
-            message = "The recipe is damaged: it lacks its levels or its hierarchies."
-            raise PolicyError(message)
+            raise PolicyError(_damaged("it lacks its levels or its hierarchies"))
         policy = Policy.load(data.get("policy")).with_files(files)  # type: ignore[arg-type]
         quasi = policy.roles.quasi_identifiers
         if levels is not None and (
             set(levels) != set(quasi) or not all(type(n) is int for n in levels.values())
         ):
-            message = "The recipe is damaged: its levels are not those of its policy's quasi-identifiers."
-            raise PolicyError(message)
+            raise PolicyError(_damaged("its levels are not those of its policy's quasi-identifiers"))
         regions = _regions(data["regions"], quasi) if data.get("regions") is not None else None
         if levels is None and regions is None and data.get("fixes") != "nothing":
-            message = "The recipe is damaged: it has neither levels nor regions."
-            raise PolicyError(message)
+            raise PolicyError(_damaged("it has neither levels nor regions"))
         levels = None if levels is None else dict(levels)
         reference = _reference(data.get("reference") or {}, data.get("records"))
         return cls(policy, levels, regions, reference)
@@ -88,8 +86,7 @@ def _regions(data: Any, quasi: tuple[str, ...]) -> Saved:
     except (TypeError, KeyError, ValueError, AttributeError, IndexError):
         good = False
     if not good:
-        message = "The recipe is damaged: its regions are not those of its policy's quasi-identifiers."
-        raise PolicyError(message)
+        raise PolicyError(_damaged("its regions are not those of its policy's quasi-identifiers"))
     return Saved(labels, covers, classes)
 
 
@@ -124,9 +121,19 @@ def _reference(data: object, records: object) -> Reference:
     except (AttributeError, TypeError, ValueError):
         good = False
     if not good:
-        message = "The recipe is damaged: it does not tell how often sensitive values occurred."
-        raise PolicyError(message)
+        raise PolicyError(_damaged("it does not tell how often sensitive values occurred"))
     return found
+
+
+def _damaged(what: str) -> str:
+    return f"The recipe is damaged: {what}. Take a copy that is whole, or anonymize anew."
+
+
+def _no_recipe(data: Mapping[str, Any]) -> str:
+    """Say of what is no recipe of this version where one is."""
+    if "recipe" in data:
+        return f"The recipe is of another version; shoal {version('shoal')} cannot read it. Anonymize anew."
+    return f"This is no recipe. {_WHERE}"
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -137,12 +144,14 @@ def _read(path: Path) -> dict[str, Any]:
         message = f"Cannot read the recipe {str(path)!r}: {error.strerror}."
         raise PolicyError(message) from None
     except ValueError:
-        message = f"The recipe {str(path)!r} is damaged: it is not JSON."
+        message = f"{str(path)!r} is no recipe, or is damaged: it is not JSON. {_WHERE}"
+        if path.suffix.lower() in TABLE_FILES:
+            message = f"{str(path)!r} is a table, by its ending, and no recipe. Are the two swapped?"
         if (private := path.with_name(f"{path.name}.private")).is_dir():
             message = f"{str(path)!r} is a release. Its recipe is in {str(private)!r}."
         raise PolicyError(message) from None
     if not isinstance(data, dict):
-        message = f"The recipe {str(path)!r} is damaged: it is not an object."
+        message = f"{str(path)!r} is no recipe, or is damaged: it is not an object. {_WHERE}"
         raise PolicyError(message)
     return data
 

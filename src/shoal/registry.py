@@ -52,7 +52,7 @@ class Registry(Generic[Plugin]):
         """Import the class behind a name."""
         home = self._homes.get(name)
         if home is None:
-            raise UnknownName(name, self.kind, self._homes)
+            raise UnknownName(name, self.kind, self)
         module, _, attribute = home.partition(":")
         loaded: type[Plugin] = getattr(import_module(module), attribute)
         return loaded

@@ -151,8 +151,8 @@ class _Run:
             return check_asked(columns, available)
         if self.policy is None:
             message = (
-                "Name the columns that somebody could know of a person (--columns), or give a policy, as "
-                "`shoal init` makes one (--policy)."
+                "Name the columns that somebody could know of a person, as age, sex, zip, or give a policy, "
+                "as `shoal init` makes one."
             )
             raise UsageError(message)
         quasi = self.policy.roles.quasi_identifiers
@@ -181,7 +181,7 @@ class _Run:
     def count(self, table: Any, columns: Sequence[str]) -> tuple[Counts, dict[str, Domain]]:
         counts, domains = self.engine.count(table, columns)
         if not counts.records:
-            message = "The table has no rows."
+            message = "The table has no rows. Give one that has records."
             raise DataError(message)
         return counts, domains
 
@@ -212,7 +212,7 @@ class _Run:
         sensitive = self.policy.sensitive_needed if self.policy and masks else ()
         counts, domains = self.engine.count(opened, shown, sensitive)
         if not counts.records:
-            message = "The release has no rows."
+            message = "The release has no rows. Give one that has records."
             raise DataError(message)
         if not masks:
             return shown, counts, domains

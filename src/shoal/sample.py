@@ -160,7 +160,7 @@ def bundled(folder: str | Path, *, force: bool = False) -> tuple[Path, Path]:
             target.write_bytes(content)
             found.append(target)
     except OSError as error:
-        message = f"Cannot write to the folder {str(folder)!r}: {error.strerror}."
+        message = f"Cannot write to the folder {str(folder)!r}: {error.strerror}. Name another."
         raise OutputError(message) from None
     return found[0], found[1]
 

@@ -38,11 +38,11 @@ def search(
         short = (
             f"The table has {so_many(problem.records, 'record')} and every class needs {problem.least_size}."
         )
-        message = f"{short} Use a smaller k (or l), or more records."
         sizes_alone = all(model.sizes_suffice for model in problem.models)
         one_class = len(problem.classes(problem.lattice.top)) == 1
-        told = " ".join([message, *(found.told for found in out_of_reach(problem))])
-        raise Infeasible(told, {"k": problem.records} if sizes_alone and one_class else {}, short)
+        beyond = [found.told for found in out_of_reach(problem)]
+        advice = " ".join(["Use a smaller k (or l), or more records.", *beyond])
+        raise Infeasible(short, {"k": problem.records} if sizes_alone and one_class else {}, advice)
     asked = without_idle_levels(problem) if algorithm is None else problem  # who names one, means all nodes
     evaluate = Evaluator(asked, seconds=seconds, progress=progress)
     try:
@@ -92,7 +92,7 @@ def _too_far(problem: Problem, algorithm: Algorithm) -> str | None:
         return None
     return (
         f"it needs all {len(problem.counts):,} combinations in memory, and they do not fit. "
-        "Raise --memory-limit, or use 'contour'"
+        "Raise memory_limit, or use 'contour'"
     )
 
 
@@ -102,7 +102,7 @@ def _too_fine(problem: Problem, *, refine: bool, cells: bool) -> str | None:
         if asked and not problem.counts.held:
             return (
                 f"{name} needs all {len(problem.counts):,} combinations in memory, and they do not fit. "
-                f"Raise --memory-limit, or leave out {name}"
+                f"Raise memory_limit, or leave out {name}"
             )
         if asked and problem.counts.population is not None:
             return (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from typing import Any
@@ -17,7 +17,7 @@ from shoal.core.counts import Counts, Domain
 from shoal.core.listed import Order
 from shoal.errors import DataError, PolicyError
 from shoal.policy import Policy
-from shoal.spreadsheet import plain_cell
+from shoal.spreadsheet import plain_cells
 
 Text = str | None
 Reference = Mapping[str, Sequence[tuple[Text, int]]]  # how often each value occurs in the whole input
@@ -63,7 +63,7 @@ def about(
         if policy.columns[name].hierarchy is not None:
             rule = policy.builder(name)
             order = rule.order if isinstance(rule, Order) else ()
-            plain = _plain(texts, rule.listed())
+            plain = plain_cells(texts, rule.listed())
             hierarchy = rule.bind(Domain(name, plain, tuple(plain)))
         found[name] = Sensitive(np.array(totals, np.int64), order_of(texts, order), hierarchy)
     return found
@@ -71,19 +71,12 @@ def about(
 
 def _as_told(texts: Sequence[Text], told: Mapping[Text, int]) -> list[Text]:
     """Write values as the reference does: a release may show 45.0 where the input has 45, or '-5 where -5."""
-    texts = _plain(texts, told)
+    texts = plain_cells(texts, told)
     here = set(texts)
     unseen = {number_of(text): text for text in told if text is not None and text not in here}
     unseen.pop(None, None)
     strange = {text: number_of(text) for text in texts if text is not None and text not in told}
     return [unseen.pop(strange[text], text) if text in strange else text for text in texts]  # each once
-
-
-def _plain(texts: Sequence[Text], told: Collection[Any] = ()) -> list[Text]:
-    """Return what cells held before they were made safe for a spreadsheet; two values never become one."""
-    here = set(texts)
-    plain = [text if text is None or text in told else plain_cell(text) for text in texts]
-    return [text if own in here else own for text, own in zip(texts, plain, strict=True)]
 
 
 def order_of(texts: Sequence[Text], listed: Sequence[str] = ()) -> IntArray:
@@ -98,7 +91,7 @@ def order_of(texts: Sequence[Text], listed: Sequence[str] = ()) -> IntArray:
     >>> order_of(["1", "'-5", "'-9"])
     array([2, 1, 0])
     """
-    texts = _plain(texts, listed)
+    texts = plain_cells(texts, listed)
     place = {value: number for number, value in enumerate(listed)}
     decimal = decimal_of([text for text in texts if text is not None]) or POINT
     numbers = [number_of(text or "", decimal) for text in texts]
@@ -122,13 +115,16 @@ def with_population(
     opened = engine.open(path)
     absent = [name for name in quasi if name not in engine.columns(opened)]
     if absent:
-        message = f"The population lacks quasi-identifiers of the policy: {', '.join(map(repr, absent))}."
+        message = (
+            f"The population lacks quasi-identifiers of the policy: {', '.join(map(repr, absent))}. Give a "
+            "table that has them, under the same names."
+        )
         raise PolicyError(message)
     counts = counts.near()
     there, others = engine.count(opened, quasi)
     there = there.near()
     if not len(there):
-        message = "The population has no rows."
+        message = "The population has no rows. Give one that has records."
         raise DataError(message)
     joined = dict(domains)
     maps = {}
@@ -159,7 +155,10 @@ def reference_in(engine: Engine, table: Any, names: Sequence[str]) -> dict[str, 
     opened = engine.open(table)
     absent = [name for name in names if name not in engine.columns(opened)]
     if absent:
-        message = f"The reference lacks sensitive columns of the policy: {', '.join(map(repr, absent))}."
+        message = (
+            f"The reference lacks sensitive columns of the policy: {', '.join(map(repr, absent))}. Give the "
+            "whole input of the release."
+        )
         raise PolicyError(message)
     found = {}
     for name in names:

@@ -11,11 +11,12 @@ import numpy as np
 
 from shoal.column_names import check_released
 from shoal.core.arrays import IntArray
-from shoal.core.contracts import Engine, Target
+from shoal.core.contracts import Engine
 from shoal.core.counts import Counts, Domain, layout
 from shoal.core.groups import group_column
 from shoal.core.held import from_joint
 from shoal.core.recoding import Recoding
+from shoal.core.targets import Target
 from shoal.errors import DataError, OutputError, PolicyError, UsageError
 from shoal.policy import Policy
 
@@ -99,7 +100,7 @@ def second_of(release: Any, engine: Engine, given: Any) -> Any:
     if not beside.exists():
         message = (
             f"The release's sensitive values are in a second table, and there is no {str(beside)!r}. "
-            "Name it with --sensitive-table."
+            "Give it as sensitive_table."
         )
         raise DataError(message)
     return beside
@@ -121,7 +122,9 @@ def grouped(
     counts, there = engine.count(first, [group])
     listed, domains = engine.count(other, [group, name, RECORDS])
     if not len(counts) or not len(listed):
-        message = "The release has no rows." if not len(counts) else "The second table has no rows."
+        message = (
+            f"The {'second table' if len(counts) else 'release'} has no rows. Give one that has records."
+        )
         raise DataError(message)
     records = _numbers(domains[RECORDS])[listed.codes(2)] * listed.sizes
     sums = np.bincount(listed.codes(0), records, len(domains[group])).astype(np.int64)

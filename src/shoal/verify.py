@@ -99,7 +99,7 @@ def judge(
         classes = Classes(counts, about(policy, counts, domains, reference))
         return _judge(policy, classes, classes.nothing(), reasons, _lacking(policy, [], reference))
     if sensitive_table is not None:
-        message = "The policy's algorithm makes no second table, so there is none to give."
+        message = "The policy's algorithm makes no second table. Leave sensitive_table out."
         raise UsageError(message)
     table = engine.open(release)
     columns = engine.columns(table)
@@ -112,7 +112,7 @@ def judge(
     reasons = [f"identifier {name!r} is in the release" for name in left]
     counts, domains = count(engine, table, quasi, policy.sensitive_needed, units)
     if not len(counts):
-        message = "The release has no rows."
+        message = "The release has no rows. Give one that has records."
         raise DataError(message)
     _check_reference(policy, reference_of(counts, domains), reference)
     classes = Classes(counts, about(policy, counts, domains, reference))

@@ -15,15 +15,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.algorithms.pruning import check_top, unfit
+from shoal.algorithms.pruning import check_top, least_loss, unfit
 from shoal.core.arrays import BoolArray
 from shoal.core.contracts import Guarantee, NodeSearch
 from shoal.core.evaluate import Evaluator
-from shoal.core.evaluation import Evaluation, best
+from shoal.core.evaluation import Evaluation
 from shoal.core.lattice import Node
 from shoal.core.problem import Problem
 from shoal.core.tags import nodes_of
-from shoal.errors import InternalError
 
 
 @dataclass(frozen=True)
@@ -42,10 +41,7 @@ class AllMinimal(NodeSearch):
         lattice = problem.lattice
         check_top(evaluate)
         minimal = sorted(_minimal(evaluate))
-        chosen = best(evaluate(node) for node in minimal)
-        if chosen is None:
-            message = "The walk from the bottom accepted no node."
-            raise InternalError(message)
+        chosen = least_loss(evaluate(node) for node in minimal)
         tagged = lattice.size - evaluate.nodes_evaluated
         return evaluate.finish(chosen, self.guarantee, minimal, tagged=tagged, compared=len(minimal))
 

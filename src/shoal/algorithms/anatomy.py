@@ -45,8 +45,8 @@ class Anatomy(Algorithm):
             return "its metric needs levels, and quasi-identifiers stay as they are"
         if lattice.constrained:
             return (
-                "quasi-identifiers stay as they are, so max_level, min_level, same_level and --node say "
-                "nothing of them"
+                "quasi-identifiers stay as they are, so max_level, min_level, same_level and fixed levels "
+                "say nothing of them"
             )
         if problem.as_bounds:
             return "quasi-identifiers stay as they are, so release_as: bounds says nothing of them"

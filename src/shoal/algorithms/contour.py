@@ -41,7 +41,7 @@ _SLACK = 0.8  # a node estimated at this share of the best loss may still be sho
 
 @dataclass(frozen=True)
 class Contour(NodeSearch):
-    """Refuse every node that could beat the incumbent, most general first."""
+    """Find the node of least loss, and prove it: any that could lose less is counted and refused."""
 
     guarantee: ClassVar[Guarantee] = Guarantee.LEAST_LOSS
     far: ClassVar[bool] = True

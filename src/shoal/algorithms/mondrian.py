@@ -51,7 +51,7 @@ class Mondrian(Algorithm):
         if problem.metric.by_level:
             return "its metric needs a level of every group, and a range has none"
         if lattice.constrained:
-            return "a region has no levels, so max_level, min_level, same_level and --node say nothing of it"
+            return "regions have no levels: max_level, min_level, same_level and fixed levels say nothing"
         if problem.counts.population is not None:
             return "a population has no regions to look up"
         if any(model.about_table for model in problem.models):

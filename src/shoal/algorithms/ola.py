@@ -15,15 +15,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.algorithms.pruning import check_top, unfit
+from shoal.algorithms.pruning import check_top, least_loss, unfit
 from shoal.core.arrays import IntArray
 from shoal.core.contracts import Guarantee, NodeSearch
 from shoal.core.evaluate import Evaluator
-from shoal.core.evaluation import Evaluation, best
+from shoal.core.evaluation import Evaluation
 from shoal.core.lattice import Index
 from shoal.core.problem import Problem
 from shoal.core.tags import ACCEPTED, UNKNOWN, Tags
-from shoal.errors import InternalError
 
 
 @dataclass(frozen=True)
@@ -46,10 +45,7 @@ class Ola(NodeSearch):
         self._settle(evaluate, tags)
         minimal = tags.minimal()
         tagged = lattice.size - evaluate.nodes_evaluated
-        chosen = best(evaluate(node) for node in minimal)
-        if chosen is None:
-            message = "OLA tagged no node as accepted."
-            raise InternalError(message)
+        chosen = least_loss(evaluate(node) for node in minimal)
         return evaluate.finish(chosen, self.guarantee, minimal, tagged=tagged, compared=len(minimal))
 
     def _settle(self, evaluate: Evaluator, tags: Tags) -> None:

@@ -49,7 +49,7 @@ def _limits(problem: Problem) -> Iterator[str]:
     if problem.metric.charge is None:
         yield "it bounds costs of records by their classes: its metrics are discernibility and classification"
     if lattice.constrained:
-        yield "a cut has no level, so max_level, min_level, same_level and --node say nothing of it"
+        yield "a cut has no level, so max_level, min_level, same_level and fixed levels say nothing of it"
     if problem.counts.population is not None:
         yield "a population has no cuts to look up"
     if not all(model.sizes_suffice for model in problem.models):

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from shoal.core.evaluate import LARGEST_HELD, Evaluator
+from shoal.core.evaluation import Evaluation, best
 from shoal.core.problem import Problem
-from shoal.errors import Infeasible
+from shoal.errors import Infeasible, InternalError
 
 
 def unfit(problem: Problem, held: str = "tagged", *, by_loss: bool = False) -> str | None:
@@ -23,6 +26,15 @@ def check_top(evaluate: Evaluator) -> None:
     """Judge the top: where even that is refused, no node of a monotone problem is acceptable."""
     if not evaluate(evaluate.problem.lattice.top).acceptable:
         raise no_node()
+
+
+def least_loss(accepted: Iterable[Evaluation]) -> Evaluation:
+    """Return the one of least loss; that there is none, though the top is acceptable, is a defect."""
+    chosen = best(accepted)
+    if chosen is None:
+        message = "The search ended without an acceptable node."
+        raise InternalError(message)
+    return chosen
 
 
 def no_node() -> Infeasible:

@@ -14,15 +14,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.algorithms.pruning import check_top, unfit
+from shoal.algorithms.pruning import check_top, least_loss, unfit
 from shoal.core.arrays import IntArray
 from shoal.core.contracts import Guarantee, NodeSearch
 from shoal.core.evaluate import Evaluator
-from shoal.core.evaluation import Evaluation, best
+from shoal.core.evaluation import Evaluation
 from shoal.core.lattice import Lattice, Node
 from shoal.core.problem import Problem
 from shoal.core.tags import nodes_of
-from shoal.errors import InternalError
 
 
 @dataclass(frozen=True)
@@ -43,10 +42,7 @@ class Samarati(NodeSearch):
         layers = _Layers(lattice)
         least = _scanned(layers, evaluate) if _stepped(lattice) else _bisected(layers, evaluate)
         accepted = [found for node in layers.nodes(least) if (found := evaluate(node)).acceptable]
-        chosen = best(accepted)
-        if chosen is None:
-            message = "Samarati's search ended at a height without an acceptable node."
-            raise InternalError(message)
+        chosen = least_loss(accepted)
         candidates = [found.node for found in accepted]
         return evaluate.finish(chosen, self.guarantee, candidates, compared=len(candidates))
 

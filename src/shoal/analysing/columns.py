@@ -64,8 +64,9 @@ def column_utility(sides: Sides, policy: Policy, name: str) -> ColumnUtility:
         kept = round(min(1.0, entropy(told) / whole), 12) if whole else 1.0
         shift = total_variation(told, np.append(after, 0))
         rest = int(before.sum() - mapped[shown].sum())
-    numbers = _numbers(policy, name, sides.before.labels[name], unknown)
-    bands = None if numbers is None else middles(labels, unknown)
+    texts = sides.before.labels[name]
+    numbers = _numbers(policy, name, texts, unknown)
+    bands = None if numbers is None else middles(labels, unknown, texts)
     means = moments(numbers, before), moments(bands, after)
     return ColumnUtility(
         column=name,

@@ -118,7 +118,8 @@ def _check_target(policy: Policy, names: Sequence[str], target: str) -> None:
         )
         raise UsageError(message)
     if target not in names:
-        raise UnknownName(target, "target", set(names) - set(policy.roles.quasi_identifiers))
+        others = [name for name in names if name not in policy.roles.quasi_identifiers]
+        raise UnknownName(target, "target", others)
     if not available():
         raise UsageError(NEEDED)
 
@@ -161,7 +162,9 @@ def _prediction(
     features = [name for name in told if name in policy.roles.quasi_identifiers]
     try:
         if target not in told or not features:
-            message = f"The target {target!r} is not predicted: it is not in both tables, or nothing else is."
+            message = (
+                f"The target {target!r} is not predicted: it is not in both tables, or alone. Name another."
+            )
             raise DataError(message)
         return predicted(sides, target, features), ()
     except UsageError as error:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Sequence
 import numpy as np
 
 from shoal.core.arrays import FloatArray, IntArray
-from shoal.core.builder import COMMA, decimal_of, number_of
+from shoal.core.builder import COMMA, POINT, decimal_of, number_of
 from shoal.core.hierarchy import MISSING, Hierarchy
 
 Text = str | None
@@ -18,6 +18,7 @@ Ends = tuple[float, float]  # of a band; infinite where it is open
 _NUMBER = r"([-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)"
 _BAND = re.compile(rf"[\[(]?\s*{_NUMBER}\s*(?:-|\u2013|to|,|;|\.\.)\s*{_NUMBER}\s*[\])]?")
 _BELOW = re.compile(rf"(?:<=?|up to)\s*{_NUMBER}")
+_COMMAS = re.compile(r"(?<![\d,])(?<!\d\.)[-+]?\d+(?:\.\d{3})*,\d+(?!\d|,\d)")
 _DATE = re.compile(r"\d{4}(?:-[\dQW].*)?")
 NOTHING: frozenset[Text] = frozenset((None, MISSING))  # what stands for a missing value
 _ABOVE = re.compile(rf"(?:(?:>=?|from)\s*{_NUMBER})|{_NUMBER}\s*\+")
@@ -55,27 +56,46 @@ def label_of_ends(low: Text, high: Text) -> Text:
     return low if low == high else f"{low} to {high}"
 
 
-def with_point(labels: Sequence[Text], unknown: Collection[Text] = NOTHING) -> Sequence[Text]:
-    """Write numbers with a decimal point where all that are known have a comma for it.
+def with_point(
+    labels: Sequence[Text], unknown: Collection[Text] = NOTHING, beside: Sequence[Text] = ()
+) -> Sequence[Text]:
+    """Write numbers, and those of ranges, with a decimal point where all have a comma for it.
 
-    >>> with_point(["36,6", "37", None]), with_point(["36,6", "36,4-36,5"])
-    (['36.6', '37', None], ['36,6', '36,4-36,5'])
+    A comma may part thousands, too: another number must show that it does not, of the labels or of the
+    texts beside them.
+
+    >>> with_point(["36,6", "37", None]), with_point(["[36,4-36,5]", "1,234"]), with_point(["[1,234-1,235]"])
+    (['36.6', '37', None], ['[36.4-36.5]', '1.234'], ['[1,234-1,235]'])
     """
-    if decimal_of([label for label in labels if label is not None and label not in unknown]) != COMMA:
+    shown = [label for label in labels if label is not None and label not in unknown and COMMA in label]
+    pointed = {label: text for label in shown if ends_of(text := _pointed(label)) and text != label}
+    if not pointed:
         return labels
-    numbers = [None if label is None else number_of(label, COMMA) for label in labels]
-    return [label if number is None else f"{number:f}" for label, number in zip(labels, numbers, strict=True)]
+    others = [text for text in (*labels, *beside) if text is not None and text not in unknown]
+    numbers = [text for text in others if number_of(text) is not None or number_of(text, COMMA) is not None]
+    ends = [number[0].lstrip("+-") for label in pointed for number in _COMMAS.finditer(label)]
+    if decimal_of([*ends, *numbers]) != COMMA:
+        return labels
+    return [label if label is None else pointed.get(label, label) for label in labels]
 
 
-def middles(labels: Sequence[Text], unknown: Collection[Text] = NOTHING) -> FloatArray | None:
+def _pointed(label: str) -> str:
+    """Write every number that has one comma with a point."""
+    return _COMMAS.sub(lambda found: found[0].replace(POINT, "").replace(COMMA, POINT), label)
+
+
+def middles(
+    labels: Sequence[Text], unknown: Collection[Text] = NOTHING, beside: Sequence[Text] = ()
+) -> FloatArray | None:
     """Return the middle of each label's numbers; None where some that are known are no numbers.
 
-    An open band counts as its one end; what is missing, or a code for unknown, is no number (nan).
+    An open band counts as its one end; what is missing, or a code for unknown, is no number (nan). Texts
+    beside the labels help to tell what commas mean.
 
     >>> middles(["20-29", "90+", "missing"]), middles(["20-29", "*"]), middles(["20-29", "99"], {"99"})
     (array([24.5, 90. ,  nan]), None, array([24.5,  nan]))
     """
-    pointed = with_point(labels, unknown)
+    pointed = with_point(labels, unknown, beside)
     known = [label not in unknown for label in labels]
     ends = [ends_of(label) if told else None for label, told in zip(pointed, known, strict=True)]
     if not any(known) or any(told and end is None for end, told in zip(ends, known, strict=True)):
@@ -182,8 +202,10 @@ def _by_rule(texts: Sequence[Text], labels: Sequence[Text], rule: Hierarchy | No
 
 def _by_numbers(texts: Sequence[Text], labels: Sequence[Text], unknown: set[Text]) -> IntArray | None:
     """Sort numbers into bands that do not overlap; what is unknown or missing goes to itself."""
-    ends = [None if label in unknown else ends_of(label) for label in labels]
-    values = [None if text is None or text in unknown else number_of(text) for text in texts]
+    shown = zip(labels, with_point(labels, unknown, texts), strict=True)
+    given = zip(texts, with_point(texts, unknown), strict=True)
+    ends = [None if label in unknown else ends_of(pointed) for label, pointed in shown]
+    values = [None if pointed is None or text in unknown else number_of(pointed) for text, pointed in given]
     if any((end is None) != (label in unknown) for end, label in zip(ends, labels, strict=True)):
         return None
     if any((value is None) != (text in unknown) for value, text in zip(values, texts, strict=True)):

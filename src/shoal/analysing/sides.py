@@ -37,7 +37,7 @@ class Sides:
 def sides_of(engine: Engine, table: Any, release: Any, policy: Policy, names: Sequence[str]) -> Sides:
     """Count some columns of two open tables, and find which values fall into which label."""
     before = tallied(engine, table, {name: (name,) for name in names})
-    after = tallied(engine, release, {name: policy.released(name) for name in names})
+    after = tallied(engine, release, {name: policy.released(name) for name in names}, before)
     for side, tally in (("table", before), ("release", after)):
         if not tally.records:
             message = f"The {side} has no rows. Give one that has records."

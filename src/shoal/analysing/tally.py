@@ -12,7 +12,8 @@ import numpy as np
 from shoal.analysing.labels import Text, label_of_ends
 from shoal.core.arrays import BoolArray, IntArray
 from shoal.core.contracts import Engine
-from shoal.core.counts import Counts, Domain
+from shoal.core.counts import Counts
+from shoal.spreadsheet import plain_cells
 
 
 @dataclass(frozen=True)
@@ -77,22 +78,33 @@ class Tally:
         return found
 
 
-def tallied(engine: Engine, table: Any, columns: Mapping[str, Sequence[str]]) -> Tally:
-    """Count columns of an open table; each is told by one column of the table, or by two."""
+def tallied(
+    engine: Engine, table: Any, columns: Mapping[str, Sequence[str]], before: Tally | None = None
+) -> Tally:
+    """Count columns of an open table; each is told by one column of the table, or by two.
+
+    Of a release, cells are read as they were before they were made safe for a spreadsheet, unless the table
+    that was counted before has them so.
+    """
     there = list(dict.fromkeys(name for own in columns.values() for name in own))
     counts, domains = engine.count(table, there)
     places = {name: tuple(map(there.index, own)) for name, own in columns.items()}
     labels, joined = {}, {}
     for name, own in columns.items():
+        told = None if before is None else before.labels[name]
+        texts = [
+            domains[one].texts if told is None else tuple(plain_cells(domains[one].texts, told))
+            for one in own
+        ]
         if len(own) == 1:
-            labels[name] = domains[own[0]].texts
+            labels[name] = texts[0]
         else:
-            labels[name], joined[name] = _bands(counts, places[name], [domains[one] for one in own])
+            labels[name], joined[name] = _bands(counts, places[name], texts)
     return Tally(counts, places, labels, joined, {})
 
 
 def _bands(
-    counts: Counts, places: Sequence[int], ends: Sequence[Domain]
+    counts: Counts, places: Sequence[int], ends: Sequence[tuple[Text, ...]]
 ) -> tuple[tuple[Text, ...], IntArray]:
     """Give each pair of ends that occurs a code and a label."""
     low, high = ends
@@ -100,5 +112,5 @@ def _bands(
     code = np.full((len(low), len(high)), -1, np.int64)
     known: dict[Text, int] = {}
     for a, b in zip(pairs.codes(0).tolist(), pairs.codes(1).tolist(), strict=True):
-        code[a, b] = known.setdefault(label_of_ends(low.texts[a], high.texts[b]), len(known))
+        code[a, b] = known.setdefault(label_of_ends(low[a], high[b]), len(known))
     return tuple(known), code

@@ -16,6 +16,7 @@ import numpy as np
 from shoal.attacking.covering import covering, settled
 from shoal.attacking.meaning import Meaning
 from shoal.attacking.released import Knowledge, Shown, shown
+from shoal.attacking.values import Values
 from shoal.core.arrays import IntArray
 from shoal.core.contracts import Engine
 from shoal.core.counts import Domain, numbered, packed
@@ -106,7 +107,7 @@ def _side(
     parts = [part for one in columns for part in one.parts]
     counts, domains = engine.count(table, [*parts, *links])
     if not len(counts):
-        message = "A release has no rows."
+        message = "A release has no rows. Give one that has records."
         raise DataError(message)
     counts = counts.near()
     of = numbered(packed([counts.codes(place) for place in range(len(parts))]))
@@ -177,8 +178,9 @@ def _pairs(
 
     columns = []
     for name, mine, other in zip(names, new.looks, old.looks, strict=True):
-        looks = settled(mine, other, rule=True)[0], settled(other, mine, rule=True)[0]
-        columns.append(covering(name, looks[1], looks[0]))
+        looks = (settled(one, Values.of(two), rule=True)[0] for one, two in ((mine, other), (other, mine)))
+        ours, theirs = looks
+        columns.append(covering(name, theirs, Values.of(ours)))
     released, known = list(old.codes), list(new.codes)
     if old.extra:  # classes that look alike here are told apart by what covers everything
         number = old.classes

@@ -8,18 +8,16 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cached_property
 
-from shoal.attacking.spans import ISO_DATE, Span, below, dates_in, numbers_in, span_of, times_in
+from shoal.attacking.spans import Span, below, dates_in, numbers_in, span_of, spans_at, times_in
 from shoal.core.builder import Builder, number_of
 from shoal.core.builders import Flat
-from shoal.core.calendar import Dates, Times
 from shoal.core.groups import Cover
 from shoal.core.hierarchy import MISSING, TOP
-from shoal.core.listed import Listed, Order
 from shoal.core.numbers import Banded
 from shoal.core.prefixes import Prefix
 from shoal.spreadsheet import plain_cell
@@ -29,7 +27,7 @@ _BRACKETS = re.compile(r"([\[(])(.+)([\])])")
 _MEMBER = re.compile(r'"(.*?)"(?:, |$)|([^,]*)(?:,\s*|$)')
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Meaning:
     """What a label, or something known of a person, stands for."""
 
@@ -58,15 +56,26 @@ class Reader:
     covers: Mapping[tuple[Text, ...], Cover] | None = None  # a recipe's groups, by what is released for them
     levels: bool = False  # bands are those of the hierarchy, not of regions
 
-    def value(self, text: Text) -> Meaning:
-        """Read what is known: the value itself; an empty one or a code for unknown may be anything."""
-        if text is None or not text.strip(" *") or self._unknown(text):
-            return EVERYTHING
-        return Meaning(texts=frozenset([text]), spans=tuple(self._places(text)))
+    def labels(self, texts: Sequence[Text], written: Mapping[str, str]) -> list[Meaning]:
+        """Read labels; one that can be written otherwise covers what that does, too."""
+        told = [text for text in texts if text is not None]
+        own = dict(zip(told, spans_at(told, self.rule), strict=True))
+        others = [text for text in told if text in written]
+        also = dict(zip(others, spans_at([written[text] for text in others], self.rule), strict=True))
+        also |= {text: self.label(written[text]).spans for text in others if not also[text]}  # a range
+        found = []
+        for text in texts:
+            meaning = EVERYTHING if text is None else self.label(text, own[text])
+            more = also.get(text or "", ())
+            if more and not meaning.everything:
+                spans = tuple(dict.fromkeys((*meaning.spans, *more)))
+                meaning = replace(meaning, spans=spans, understood=True)
+            found.append(meaning)
+        return found
 
-    def label(self, text: Text) -> Meaning:
-        """Read a label; what is missing may be anything."""
-        if text is None or not text.strip(" *") or self._unknown(text):
+    def label(self, text: Text, places: tuple[Span, ...] | None = None) -> Meaning:
+        """Read a label; what is missing may be anything. `places` tell where it lies, if that is known."""
+        if text is None or self.tells_nothing(text):
             return EVERYTHING
         if text == MISSING or text.endswith(f" or {MISSING}"):
             return EVERYTHING
@@ -78,7 +87,7 @@ class Reader:
         if (plain := plain_cell(text)) != text:  # as it was before it was made safe for a spreadsheet
             found = self.label(plain)
             return found if found.everything else replace(found, texts=found.texts | {text})
-        return self._shaped(text)
+        return self._shaped(text, places)
 
     def bounds(self, lower: Text, upper: Text) -> Meaning:
         """Read the two ends that a band is released as."""
@@ -93,15 +102,9 @@ class Reader:
         band = self._band(low, high) if self.levels else None
         return Meaning(spans=(band or span_of("number", low, high),))
 
-    def also(self, meaning: Meaning, written: str | None) -> Meaning:
-        """Add where a value lies that can be written otherwise, too."""
-        if written is None or meaning.everything:
-            return meaning
-        spans = tuple(dict.fromkeys((*meaning.spans, *self._places(written))))
-        return replace(meaning, spans=spans, understood=meaning.understood or bool(spans))
-
-    def _unknown(self, text: str) -> bool:
-        return self.rule is not None and self.rule.is_unknown(text)
+    def tells_nothing(self, text: str) -> bool:
+        """Tell whether a text is empty, stars or a code for unknown."""
+        return not text.strip(" *") or (self.rule is not None and self.rule.is_unknown(text))
 
     @cached_property
     def _groups(self) -> Mapping[str, list[str]]:
@@ -128,34 +131,9 @@ class Reader:
         span = self._between(cover["from"], cover["to"])
         return Meaning(texts=frozenset([text]), spans=(span,) if span else ())
 
-    def _places(self, text: str) -> Iterator[Span]:
-        """Yield where a value lies, on each scale on which it could."""
-        if isinstance(self.rule, Order | Times):
-            place = self.rule.position(text)
-            if place is not None:
-                yield Span("place" if isinstance(self.rule, Order) else "minute", place, place)
-            return
-        day = self.rule.position(text) if isinstance(self.rule, Dates) else None
-        if (
-            day is None
-            and ISO_DATE.match(text)
-            and (self.rule is None or isinstance(self.rule, Dates | Flat))
-        ):
-            day = Dates().position(text)
-        if day is not None:
-            # A day without a time is all of it.
-            yield Span("day", day, math.nextafter(day + 1, 0) if day.is_integer() else day)
-        if isinstance(self.rule, Dates):
-            return
-        number = None if self.rule is None else self.rule.number(text)
-        if number is None:  # bands are written with a point, whatever their values have
-            number = number_of(text)
-        if number is not None:
-            yield span_of("number", number, number)
-        elif self.rule is None and ":" in text.strip()[:3]:  # not a date with a time
-            minute = Times().position(text)
-            if minute is not None:
-                yield Span("minute", minute, minute)
+    def _places(self, text: str) -> tuple[Span, ...]:
+        """Return where a value lies, on each scale on which it could."""
+        return spans_at([text], self.rule)[0]
 
     def _between(self, low: str, high: str) -> Span | None:
         """Return the stretch from one value to another."""
@@ -165,36 +143,33 @@ class Reader:
                     return Span(a.scale, a.low, b.high)
         return None
 
-    def _shaped(self, text: str) -> Meaning:
+    def _shaped(self, text: str, places: tuple[Span, ...] | None = None) -> Meaning:
         """Read a label by its shape."""
         own = frozenset([text])
         if text[0] == text[-1] == '"' and len(text) > 2:  # a value that looks like another label
-            return Meaning(texts=own | {text[1:-1]}, spans=tuple(self._places(text[1:-1])))
+            return Meaning(texts=own | {text[1:-1]}, spans=self._places(text[1:-1]))
         if text[0] == "{" and text[-1] == "}":
             return self._set(text)
         between = list(self._range(text))
         spans = [
             *between,
-            *(numbers_in(text) if self._may_be(Banded) else ()),
-            *(dates_in(text) if self._may_be(Dates) else ()),
-            *(times_in(text) if self._may_be(Times) else ()),
+            *(numbers_in(text) if self._may_be("number") else ()),
+            *(dates_in(text) if self._may_be("day") else ()),
+            *(times_in(text) if self._may_be("minute") else ()),
         ]
         if isinstance(self.rule, Prefix) and self.rule.together and text == self.rule.label:
             return Meaning(texts=own, stems=self.rule.together)
-        if TOP in text and self._may_be(Prefix):
+        if TOP in text and (self.rule is None or isinstance(self.rule, Prefix)):
             stem = text[: text.index(TOP)]
             return Meaning(texts=own, stems=(stem,)) if stem else EVERYTHING
-        places = tuple(dict.fromkeys([*spans, *self._places(text)]))
+        places = tuple(dict.fromkeys([*spans, *(self._places(text) if places is None else places)]))
         plain = isinstance(self.rule, Flat | Prefix)  # any other text is a value as it is
-        read = bool(places and not self._lists) or bool(between) or plain
+        lists = self.rule is not None and not self.rule.scale and bool(self.rule.listed())
+        read = bool(places and not lists) or bool(between) or plain
         return Meaning(texts=own, spans=places, understood=read)
 
-    @property
-    def _lists(self) -> bool:
-        return isinstance(self.rule, Listed) and not isinstance(self.rule, Order)
-
-    def _may_be(self, kind: type[Builder]) -> bool:
-        return self.rule is None or isinstance(self.rule, kind)
+    def _may_be(self, scale: str) -> bool:
+        return self.rule is None or self.rule.scale == scale
 
     def _set(self, text: str) -> Meaning:
         members = [quoted or plain.strip() for quoted, plain in _MEMBER.findall(text[1:-1])]

@@ -92,10 +92,13 @@ class Shown:
         pairs = [divmod(code, len(upper)) for code in used.tolist()]
         return codes, [(lower[low], upper[high]) for low, high in pairs]
 
-    def meanings(self, looks: Sequence[tuple[Text, ...]]) -> list[Meaning]:
-        """Return what each look covers."""
-        read = self.reader.label if len(self.parts) == 1 else self.reader.bounds
-        return [read(*look) for look in looks]
+    def meanings(
+        self, looks: Sequence[tuple[Text, ...]], written: Mapping[str, str] | None = None
+    ) -> list[Meaning]:
+        """Return what each look covers, those that can be written otherwise so, too."""
+        if len(self.parts) == 1:
+            return self.reader.labels([look[0] for look in looks], written or {})
+        return [self.reader.bounds(*look) for look in looks]
 
 
 def shown(name: str, told: Knowledge, available: Sequence[str]) -> Shown | None:

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from functools import cache
 
-from shoal.core.calendar import DATE_UNITS, TIME_UNITS
+import numpy as np
+
+from shoal.core.arrays import FloatArray
+from shoal.core.builder import Builder
+from shoal.core.builders import Flat
+from shoal.core.calendar import DATE_UNITS, TIME_UNITS, Times
 
 _NUMBER = r"[-+]?[0-9]+(?:\.[0-9]+)?"
 _FROM_TO = re.compile(rf"\s*({_NUMBER})\s*(?:-|\u2013|\.\.| to )\s*({_NUMBER})\s*")
@@ -18,10 +23,11 @@ _ONE_END = re.compile(rf"\s*(<=|>=|<|>|\u2264|\u2265)\s*({_NUMBER})\s*")
 _UPWARDS = re.compile(rf"\s*({_NUMBER})\s*\+\s*")
 _UNIT = re.compile(r"([0-9]{4})(-.+)|([0-9]{3}0)s")
 _YEAR = re.compile(r"[0-9]{4}")
-ISO_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_AS_IS, _TIMES = Flat(), Times()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Span:
     """A stretch of a scale; both ends belong to it."""
 
@@ -33,6 +39,37 @@ class Span:
 def span_of(scale: str, low: Decimal | None, high: Decimal | None) -> Span:
     """Return the stretch between two ends, of which either may be missing."""
     return Span(scale, -math.inf if low is None else float(low), math.inf if high is None else float(high))
+
+
+def stretches(texts: Sequence[str], rule: Builder | None) -> dict[str, tuple[FloatArray, FloatArray]]:
+    """Return from where to where each text goes on every scale on which it could lie, nan where it does not.
+
+    A column's rule tells how texts are read; without one they are read as anybody would.
+    """
+    places = dict((rule or _AS_IS).places(texts))
+    if rule is None:
+        times = [place for place, text in enumerate(texts) if ":" in text.strip()[:3]]  # no date with a time
+        places["minute"] = np.full(len(texts), np.nan)
+        places["minute"][times] = _TIMES.positions([texts[place] for place in times])
+    found = {scale: (low, low) for scale, low in places.items()}
+    if "day" in found:  # one without a time is all of it
+        low = places["day"]
+        found["day"] = low, np.where(low == np.floor(low), np.nextafter(low + 1, 0), low)
+    return found
+
+
+def spans_at(texts: Sequence[str], rule: Builder | None) -> list[tuple[Span, ...]]:
+    """Return where each text lies, on every scale on which it could.
+
+    >>> spans_at(["42", "x"], None), spans_at(["14:05"], None)
+    ([(Span(scale='number', low=42.0, high=42.0),), ()], [(Span(scale='minute', low=845.0, high=845.0),)])
+    """
+    found: list[tuple[Span, ...]] = [()] * len(texts)
+    for scale, (low, high) in stretches(texts, rule).items():
+        on = np.flatnonzero(~np.isnan(low))
+        for place, one, other in zip(on.tolist(), low[on].tolist(), high[on].tolist(), strict=True):
+            found[place] += (Span(scale, one, other),)
+    return found
 
 
 def below(number: float) -> float:
@@ -73,7 +110,7 @@ def dates_in(text: str) -> Iterator[Span]:
         return
     if found[3]:
         yield _days(date(int(found[3]), 1, 1), date(int(found[3]) + 9, 12, 31))
-    elif not ISO_DATE.match(text) and text in _units_of(int(found[1])):
+    elif not _DAY.match(text) and text in _units_of(int(found[1])):
         yield _units_of(int(found[1]))[text]
 
 

@@ -7,7 +7,9 @@ from shoal.commands.messages import progress_bar, reporting
 from shoal.commands.options import (
     AlgorithmName,
     AsJson,
+    Bom,
     Data,
+    Delimiter,
     EngineName,
     Force,
     Generalize,
@@ -50,6 +52,8 @@ def anonymize(
     mapping: WithMapping = False,
     report: WithReport = False,
     spreadsheet_safe: SpreadsheetSafe = False,
+    delimiter: Delimiter = None,
+    bom: Bom = False,
     as_json: AsJson = False,
     reveal: Reveal = False,
 ) -> None:
@@ -73,6 +77,8 @@ def anonymize(
             mapping=mapping,
             report=report,
             spreadsheet_safe=spreadsheet_safe,
+            delimiter=delimiter,
+            bom=bom,
             engine=place,
             memory_limit=memory_limit,
             seconds=seconds,

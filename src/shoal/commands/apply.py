@@ -10,7 +10,9 @@ import typer
 from shoal.commands.messages import progress_bar, reporting
 from shoal.commands.options import (
     AsJson,
+    Bom,
     Data,
+    Delimiter,
     EngineName,
     Force,
     MemoryLimit,
@@ -33,6 +35,8 @@ def apply(
     mapping: WithMapping = False,
     report: WithReport = False,
     spreadsheet_safe: SpreadsheetSafe = False,
+    delimiter: Delimiter = None,
+    bom: Bom = False,
     engine: EngineName = "auto",
     spark_master: SparkMaster = None,
     memory_limit: MemoryLimit = None,
@@ -52,6 +56,8 @@ def apply(
             mapping=mapping,
             report=report,
             spreadsheet_safe=spreadsheet_safe,
+            delimiter=delimiter,
+            bom=bom,
             engine=read_engine(engine, spark_master, memory_limit),
             memory_limit=memory_limit,
             progress=progress,

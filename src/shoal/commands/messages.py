@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -15,6 +16,12 @@ from shoal.errors import Infeasible, Note, ShoalError, UsageError
 _COMPILING = "Compiling for this machine, which takes some seconds; it is kept for later runs."
 _told: set[str] = set()  # what is said once in a process
 _MOST = 50  # values that an error shows
+# What Python calls by these words is an option in a terminal; words of a path or in quotes are names.
+_OPTIONS = re.compile(
+    r"(?<![\w'./=-])(?:(force|bom)=True|(delimiter)=|"
+    r"(memory_limit|max_size|sensitive_table|spark_master|spreadsheet_safe))"
+    r"(?![\w'/=]|\.\w)"
+)
 
 
 @contextmanager
@@ -51,17 +58,26 @@ def _notes() -> Iterator[None]:
 
 def report(error: ShoalError, *, as_json: bool = False, reveal: bool | None = None) -> int:
     """Tell an error and return the exit code that goes with it."""
+    said = in_terminal(str(error))
     values = list(error.values) if reveal else []
     if as_json:
         nearest = error.nearest if isinstance(error, Infeasible) else {}
-        print_json(
-            {"error": type(error).__name__, "message": str(error), "nearest": nearest, "values": values}
-        )
-    _tell("Error:", "red", str(error) + values_of(error.values, reveal))
+        print_json({"error": type(error).__name__, "message": said, "nearest": nearest, "values": values})
+    _tell("Error:", "red", said + values_of(error.values, reveal, error.listed))
     return 2 if isinstance(error, UsageError) else 1
 
 
-def values_of(values: Sequence[str], reveal: bool | None) -> str:
+def in_terminal(text: str) -> str:
+    """Write what Python calls an option by as a terminal does.
+
+    >>> in_terminal("'o.csv' exists. Use force=True to replace it."), in_terminal("Raise memory_limit.")
+    ("'o.csv' exists. Use --force to replace it.", 'Raise --memory-limit.')
+    """
+    text = text.replace("engine='spark'", "--engine spark")
+    return _OPTIONS.sub(lambda found: f"--{(found[found.lastindex or 0]).replace('_', '-')}", text)
+
+
+def values_of(values: Sequence[str], reveal: bool | None, listed: str = "Values") -> str:
     """Write the values that an error is about, where they may be shown; else how to see them.
 
     >>> values_of(["7", "x"], True), values_of(["7", "x"], False), values_of(["7"], None)
@@ -72,7 +88,7 @@ def values_of(values: Sequence[str], reveal: bool | None) -> str:
     if not reveal:
         return f" --reveal lists {'them' if len(values) > 1 else 'it'}."
     more = f", and {len(values) - _MOST:,} more" if len(values) > _MOST else ""
-    return f" Values: {', '.join(values[:_MOST])}{more}."
+    return f" {listed}: {', '.join(values[:_MOST])}{more}."
 
 
 def _tell(word: str, colour: str, text: str) -> None:

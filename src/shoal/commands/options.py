@@ -146,6 +146,23 @@ SpreadsheetSafe = Annotated[
         "which a spreadsheet would run as formulas; of a CSV or TSV.",
     ),
 ]
+Delimiter = Annotated[
+    str | None,
+    typer.Option(
+        "--delimiter",
+        help="What parts the values of a CSV and its codebook: `comma`, `semicolon`, `tab` or `pipe`. Excel "
+        "in much of Europe expects a semicolon.",
+        show_default="comma",
+    ),
+]
+Bom = Annotated[
+    bool,
+    typer.Option(
+        "--bom",
+        help="Begin a CSV or TSV, and its codebook, with a byte order mark, by which Excel knows that "
+        "letters are UTF-8.",
+    ),
+]
 Plots = Annotated[
     Path | None,
     typer.Option("--plots", help="A folder for plots, PNG and SVG; those of the same names are replaced."),

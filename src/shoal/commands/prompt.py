@@ -169,7 +169,7 @@ class Prompt:
         """Adopt a suggestion."""
         listed = offers(self._answered())
         if not listed:
-            message = "There is no suggestion to take."
+            message = "There is no suggestion to take. Ask for something else first, as: k 3."
             raise UsageError(message)
         by_name = {str(number): (kind, offer) for number, (kind, offer) in enumerate(listed, 1)}
         by_name |= {kind: (kind, offer) for kind, offer in reversed(listed)}

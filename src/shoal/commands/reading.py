@@ -59,12 +59,14 @@ def read_plugin(text: str) -> str | dict[str, dict[str, Any]]:
     for pair in rest.split(","):
         option, equals, value = pair.partition("=")
         if not equals:
-            message = f"Expected option=value after {name!r}, got {pair!r}."
+            message = f"Expected option=value after {name!r}, as k-anonymity:k=5, got {pair!r}."
             raise UsageError(message)
         try:
             options[option.strip()] = yaml.safe_load(value)
         except yaml.YAMLError:
-            message = f"Cannot read the value of {option.strip()!r} after {name!r}: {value!r}."
+            message = (
+                f"Cannot read the value of {option.strip()!r} after {name!r}: {value!r}. Put text in quotes."
+            )
             raise UsageError(message) from None
     return {name: options}
 
@@ -129,7 +131,14 @@ def read_plugins(texts: list[str] | None) -> list[Any] | None:
 
 
 def read_limits(texts: list[str] | None) -> list[Any] | None:
-    """Read limits from lists such as '1%,5%'."""
+    """Read limits from lists such as '1%,5%'; a comma is no decimal sign there."""
+    for text in texts or ():
+        if found := re.search(r"(?:^|,)\s*(([0-9]+),([0-9]+%))", text):
+            message = (
+                f"--suppression-limit {found[1]!r} can be a share, or two limits. Write "
+                f"{found[2]}.{found[3]}, or --suppression-limit {found[2]} --suppression-limit {found[3]}."
+            )
+            raise UsageError(message)
     return [read_limit(part.strip()) for text in texts or () for part in text.split(",")] or None
 
 

@@ -13,6 +13,7 @@ from shoal.commands.options import AsJson, Data, EngineName, MemoryLimit, Plots,
 from shoal.commands.plots import prepare_plots, print_drawn
 from shoal.commands.reading import read_engine, read_names
 from shoal.display import say, show_table
+from shoal.errors import UsageError
 
 _SETS = 10  # of columns that are shown
 
@@ -63,6 +64,12 @@ def risk(
     from shoal.risk import risk as assess
 
     with reporting(as_json, reveal), progress_bar() as progress:
+        if not columns and policy is None:
+            message = (
+                "Name the columns that somebody could know of a person, as --columns age,sex,zip, or give a "
+                "--policy, as `shoal init` makes one."
+            )
+            raise UsageError(message)
         prepare_plots(plots)
         found = assess(
             data,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
 from typing import ClassVar
@@ -22,6 +22,7 @@ from shoal.errors import HierarchyError, so_many
 
 Labels = tuple[str, ...]
 POINT, COMMA = ".", ","
+_NUMBER = re.compile(r"[-+]?[0-9]+(?:\.[0-9]{3})*(?:,[0-9]+)?|[-+]?[0-9]+\.[0-9]+")
 _THOUSANDS = re.compile(r"[-+]?[1-9][0-9]{0,2},[0-9]{3}")
 _PARTED = re.compile(r"[-+]?[1-9][0-9]{0,2}(?:\.[0-9]{3})+,[0-9]+")
 
@@ -36,6 +37,8 @@ class Builder(ABC):
     """Codes such as `99` or `U` that join the others only at the top."""
 
     keyword: ClassVar[str]
+    scale: ClassVar[str | None] = None
+    """What every value of the rule lies on: number, day, minute or place; None where some do not."""
 
     @abstractmethod
     def labels(self, texts: Sequence[str]) -> list[Labels | None]:
@@ -97,17 +100,31 @@ class Builder(ABC):
         """Read a number as the column writes it, or return None."""
         return number_of(text)
 
-    def position(self, text: str) -> float | None:
-        """Return where a value lies on the scale of its column; None where it lies nowhere."""
-        number = self.number(text)
-        return None if number is None else float(number)
+    def positions(self, texts: Sequence[str]) -> FloatArray:
+        """Return where each value lies on the scale of its column; nan where it lies nowhere."""
+        return numbers_in(map(self.number, texts))
+
+    def places(self, texts: Sequence[str]) -> Mapping[str, FloatArray]:
+        """Return where each text lies that somebody else wrote, on every scale on which it could."""
+        return {"number": numbers_in(map(number_of, texts))}
+
+    def rewritten(self, texts: Sequence[str], *, months_first: bool = False) -> Mapping[str, str]:
+        """Return texts that the rule does not read as they are, written so that it does."""
+        return {}
+
+    def months_first(self) -> bool | None:
+        """Tell whether the column's dates begin with the month; None where the rule does not tell."""
+        return None
+
+    def styles(self) -> Sequence[Builder]:
+        """Return the rule in each style that its labels may have."""
+        return [self]
 
     def _positions(self, texts: Sequence[str | None]) -> FloatArray | None:
-        known = [None if text is None or self.is_unknown(text) else self.position(text) for text in texts]
-        lost = [text for text, place in zip(texts, known, strict=True) if place is None]
-        if len(lost) == len(known) or any(text is not None and not self.is_unknown(text) for text in lost):
-            return None
-        return np.array([np.nan if place is None else place for place in known])
+        known = [place for place, text in enumerate(texts) if text is not None and not self.is_unknown(text)]
+        found = np.full(len(texts), np.nan)
+        found[known] = self.positions([texts[place] or "" for place in known])
+        return None if not known or np.isnan(found[known]).any() else found
 
     def _top(self, listed: Mapping[str, Labels], given: Mapping[str, Labels]) -> str | None:
         """Return the label all values share at the rule's own last level, where there is one."""
@@ -136,6 +153,11 @@ class Builder(ABC):
     def covers(self, label: str) -> str:
         """Say in words which values a label above level 0 stands for."""
         return "every value" if label == TOP else "the value itself"
+
+
+def numbers_in(found: Iterable[Decimal | float | None]) -> FloatArray:
+    """Return numbers as an array, nan where there is none."""
+    return np.array([np.nan if number is None else float(number) for number in found], np.float64)
 
 
 def number_of(text: str, decimal: str = POINT) -> Decimal | None:
@@ -173,6 +195,24 @@ def decimal_of(texts: Sequence[str]) -> str | None:
     if all(number_of(text) is not None for text in texts):
         return POINT
     return COMMA if has_commas(texts) and not all(map(_unclear, texts)) else None
+
+
+def with_sign(texts: Sequence[str], sign: str) -> dict[str, str]:
+    """Write numbers with a decimal sign, where all that are numbers say that they have the other.
+
+    >>> with_sign(["36,6", "37", "k.A."], "."), with_sign(["36.6"], ","), with_sign(["1,234", "999"], ".")
+    ({'36,6': '36.6'}, {'36.6': '36,6'}, {})
+    """
+    shown = [text for text in texts if _NUMBER.fullmatch(text.strip())]
+    decimal = decimal_of(shown)
+    if decimal is None or decimal == sign:
+        return {}
+    found = {}
+    for text in shown:
+        number = number_of(text, decimal)
+        if number is not None and number_of(text, sign) is None:
+            found[text] = str(number).replace(POINT, sign)
+    return found
 
 
 def has_commas(texts: Sequence[str]) -> bool:

@@ -7,8 +7,12 @@ from dataclasses import dataclass, fields
 from decimal import Decimal
 from typing import Any, ClassVar
 
-from shoal.core.builder import COMMA, POINT, Builder, Labels, number_of
+import numpy as np
+
+from shoal.core.arrays import FloatArray
+from shoal.core.builder import COMMA, POINT, Builder, Labels, number_of, with_sign
 from shoal.core.calendar import Dates, Times
+from shoal.core.dates import as_iso, day_numbers, usual, written_out
 from shoal.core.listed import Csv, Order, Tree
 from shoal.core.numbers import Cuts, Intervals
 from shoal.core.prefixes import Prefix
@@ -25,6 +29,21 @@ class Flat(Builder):
         """Give no labels below the top."""
         return [()] * len(texts)
 
+    def places(self, texts: Sequence[str]) -> Mapping[str, FloatArray]:
+        """Read dates that are written out, and numbers."""
+        days = day_numbers(written_out(texts))
+        numbers = np.full(len(texts), np.nan)
+        left = np.flatnonzero(np.isnan(days))
+        numbers[left] = super().places([texts[place] for place in left.tolist()])["number"]
+        return {"day": days, "number": numbers}
+
+    def rewritten(self, texts: Sequence[str], *, months_first: bool = False) -> Mapping[str, str]:
+        """Write dates out, and numbers with a point; eight digits are dates only where all texts are."""
+        compact = [len(text) == 8 and text.isascii() and text.isdigit() for text in texts]
+        odd = texts if all(compact) else [text for text, is_ in zip(texts, compact, strict=True) if not is_]
+        odd = [text for text, own in zip(odd, np.isnat(written_out(odd)).tolist(), strict=True) if own]
+        return {**as_iso(odd, usual(odd, months_first=months_first)), **with_sign(texts, POINT)}
+
 
 BUILDERS: dict[str, type[Builder]] = {
     kind.keyword: kind for kind in (Csv, Cuts, Dates, Flat, Intervals, Order, Prefix, Times, Tree)
@@ -40,7 +59,7 @@ def parse(column: str, spec: object) -> Builder:
         raise HierarchyError(message)
     named = [key for key in spec if key in BUILDERS]
     if len(named) > 1:
-        message = f"Hierarchy of {column!r}: one builder per column, got {' and '.join(named)}."
+        message = f"Hierarchy of {column!r}: one builder per column, got {' and '.join(named)}. Keep one."
         raise HierarchyError(message)
     if not named:
         unknown = next((str(key) for key in spec if key not in BUILDERS), "")
@@ -49,7 +68,7 @@ def parse(column: str, spec: object) -> Builder:
     known = {field.name for field in fields(kind)} - {"rows"} | {kind.keyword}
     for key in spec:
         if key not in known:
-            raise UnknownName(str(key), f"option of {kind.keyword} for column {column!r}:", known)
+            raise UnknownName(str(key), f"option of {kind.keyword} for column {column!r}:", sorted(known))
     options = {key: READERS[key](column, key, value) for key, value in spec.items() if value is not None}
     if kind.keyword != "flat" and not options.get(kind.keyword):
         message = f"Hierarchy of {column!r}: {kind.keyword} needs at least one entry."

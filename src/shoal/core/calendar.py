@@ -3,15 +3,28 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
 from itertools import pairwise
 from typing import ClassVar
 
-from shoal.core.builder import Builder, Labels, not_nested, number_of
+import numpy as np
+
+from shoal.core.arrays import FloatArray
+from shoal.core.builder import Builder, Labels, not_nested, number_of, numbers_in
 from shoal.core.counts import Domain
+from shoal.core.dates import (
+    as_iso,
+    day_numbers,
+    day_or_time,
+    moments,
+    order_of,
+    usual,
+    without_time,
+    written_out,
+)
 from shoal.core.hierarchy import TOP, Hierarchy
 from shoal.errors import HierarchyError, UnknownName
 
@@ -33,8 +46,6 @@ TIME_UNITS: dict[str, Callable[[int], str]] = {
     "part_of_day": lambda minute: ("night", "morning", "afternoon", "evening")[minute // 360],
     "half_day": lambda minute: ("before noon", "after noon")[minute // 720],
 }
-_TELLS_TIME = re.compile("%[HIMSTRXcfpzZ]")
-AFTER_DATES = ("", " %H:%M", " %H:%M:%S")  # the times that may follow them
 _PROBE = date(2001, 11, 23)
 _ACROSS = {"week": "A week can lie in two months; use week_of_month."}
 
@@ -51,6 +62,7 @@ class Dates(Builder):
     """A year: every date before it is one group."""
 
     keyword: ClassVar[str] = "dates"
+    scale: ClassVar[str | None] = "day"
 
     def depth(self) -> int:
         """Return the number of units."""
@@ -58,32 +70,38 @@ class Dates(Builder):
 
     def labels(self, texts: Sequence[str]) -> list[Labels | None]:
         """Give each date its units."""
-        days = [self._day(text) for text in texts]
-        return [None if day is None else self._units(day) for day in days]
+        days = day_or_time(texts, self.format).astype("datetime64[D]")
+        known, of = np.unique(days, return_inverse=True)
+        units = [None if day is None else self._units(day) for day in known.astype(object)]
+        return [units[place] for place in of.tolist()]
 
     def _units(self, day: date) -> Labels:
         if self.bottom_coding is not None and day.year < self.bottom_coding:
             return (f"<{int(self.bottom_coding)}",) * len(self.dates)
         return tuple(DATE_UNITS[unit](day) for unit in self.dates)
 
-    def position(self, text: str) -> float | None:
-        """Return the day's number, with the time as its fraction."""
-        found = self._moment(text)
-        if found is None:
-            return None
-        return found.toordinal() + (found.hour * 3600 + found.minute * 60 + found.second) / 86400
+    def positions(self, texts: Sequence[str]) -> FloatArray:
+        """Return the number of each day, with the time as its fraction."""
+        return day_numbers(day_or_time(texts, self.format))
 
-    def _day(self, text: str) -> date | None:
-        found = self._moment(text)
-        return None if found is None else found.date()
+    def places(self, texts: Sequence[str]) -> Mapping[str, FloatArray]:
+        """Read dates by the format, or as 2024-03-05."""
+        own = self.positions(texts)
+        return {"day": np.where(np.isnan(own), day_numbers(written_out(texts)), own) if self.format else own}
 
-    def _moment(self, text: str) -> datetime | None:
-        text = text.strip()
-        if not self.format:
-            return _read(datetime.fromisoformat, text)
-        styles = (self.format,) if _TELLS_TIME.search(self.format) else (self.format + t for t in AFTER_DATES)
-        found = (_read(datetime.strptime, text, style) for style in styles)
-        return next((moment for moment in found if moment is not None), None)
+    def rewritten(self, texts: Sequence[str], *, months_first: bool = False) -> Mapping[str, str]:
+        """Write dates as ISO dates that the format does not read, but its days or a usual way do."""
+        own = np.isnan(self.positions(texts)).tolist()
+        odd = [text for text, unread in zip(texts, own, strict=True) if unread]
+        found = usual(odd, months_first=months_first)
+        if self.format:
+            days = moments(odd, without_time(self.format))
+            found = np.where(np.isnat(days), found, days)
+        return as_iso(odd, found)
+
+    def months_first(self) -> bool | None:
+        """Tell whether the format begins with the month."""
+        return order_of(self.format)
 
     def bind(self, domain: Domain) -> Hierarchy:
         """Check that the units nest, then apply them."""
@@ -100,7 +118,8 @@ class Dates(Builder):
             raise HierarchyError(message)
         # A format that leaves something out reads as of 1900, January, the 1st.
         try:
-            read = self._day(_PROBE.strftime(self.format)) if self.format else _PROBE
+            text = _PROBE.strftime(self.format) if self.format else _PROBE.isoformat()
+            (read,) = day_or_time([text], self.format).astype("datetime64[D]").tolist()
         except (re.error, UnicodeError):
             read = None
         for unit in self.dates:
@@ -130,6 +149,7 @@ class Times(Builder):
     """The unit at each level from 1 up, as `[hour, part_of_day]`."""
 
     keyword: ClassVar[str] = "times"
+    scale: ClassVar[str | None] = "minute"
 
     def depth(self) -> int:
         """Return the number of units."""
@@ -140,10 +160,13 @@ class Times(Builder):
         minutes = [minute_of(text) for text in texts]
         return [None if m is None else tuple(TIME_UNITS[unit](m) for unit in self.times) for m in minutes]
 
-    def position(self, text: str) -> float | None:
-        """Return the minute of the day."""
-        minute = minute_of(text)
-        return None if minute is None else float(minute)
+    def positions(self, texts: Sequence[str]) -> FloatArray:
+        """Return each minute of the day."""
+        return numbers_in(map(minute_of, texts))
+
+    def places(self, texts: Sequence[str]) -> Mapping[str, FloatArray]:
+        """Read times of the day."""
+        return {"minute": self.positions(texts)}
 
     def bind(self, domain: Domain) -> Hierarchy:
         """Check that the units nest, then apply them."""
@@ -170,13 +193,6 @@ def _check_units(name: str, units: Sequence[str], known: dict[str, Callable[...,
     for level, (low, high) in enumerate(pairwise(units), 2):
         if order.index(high) <= order.index(low):
             raise not_nested(name, level, f"A {high} is not made of whole {low}s; name finer units first.")
-
-
-def _read(reader: Callable[..., datetime], *texts: str) -> datetime | None:
-    try:
-        return reader(*texts)
-    except ValueError:
-        return None
 
 
 def _is_year(number: Decimal) -> bool:

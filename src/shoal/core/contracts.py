@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from shoal.core.evaluate import Evaluator
     from shoal.core.evaluation import Evaluation
     from shoal.core.problem import Problem
+    from shoal.core.targets import Target
 
 
 class When(StrEnum):
@@ -239,21 +240,17 @@ class NodeSearch(Algorithm):
 
 
 @dataclass(frozen=True)
-class Target:
-    """Where a release goes: a file, a folder of files, or a table of a database."""
+class Look:
+    """What a glance at a column tells."""
 
-    name: str
-    kind: Literal["file", "folder", "table"]
-    ending: str = ""  # of a file or a folder
+    alone: int  # the values that occur once
+    found: tuple[int, ...]  # the different values in which each pattern is found
 
-    @property
-    def path(self) -> Path:
-        """The file or folder; of a table, what the files that go with it are named after."""
-        if self.kind != "table":
-            return Path(self.name)
-        plain = re.sub(r'"(\w+)"|`(\w+)`', r"\1\2", self.name)
-        # No two names may become one: what is not a letter, a digit or one of these is told by its number.
-        return Path(re.sub(r"[^\w.-]", lambda found: f"%{ord(found[0]):x}%", plain))
+
+def _look(counts: Counts, domain: Domain, patterns: Sequence[str]) -> Look:
+    texts = [text for text in domain.texts if text is not None]
+    found = (sum(re.search(pattern, text) is not None for text in texts) for pattern in patterns)
+    return Look(int((counts.sizes == 1).sum()), tuple(found))
 
 
 class Engine(ABC):
@@ -285,13 +282,14 @@ class Engine(ABC):
             counts, domains = self.count(table, [name])
             yield counts, domains[name]
 
-    def lone_values(self, table: Any, columns: Sequence[str]) -> dict[str, int]:
-        """Count, of each column that holds single values, those that occur once.
+    def look(self, table: Any, columns: Sequence[str], patterns: Sequence[str] = ()) -> dict[str, Look]:
+        """Look at columns that hold single values: how many occur once, and in how many a pattern is found.
 
-        0 will do for a column that has values for fewer than two of three rows: they are not nearly unique.
+        Patterns are regular expressions, looked for in text alone. Of a column that has values for fewer than
+        two of three rows, 0 will do for those that occur once: they are not nearly unique.
         """
         counted = zip(columns, self.count_each(table, columns), strict=True)
-        return {name: int((counts.sizes == 1).sum()) for name, (counts, _) in counted}
+        return {name: _look(counts, domain, patterns) for name, (counts, domain) in counted}
 
     @abstractmethod
     def recode(
@@ -312,7 +310,7 @@ class Engine(ABC):
 
         Returns their places in the order in which the table holds its rows, from 0, ascending.
         """
-        message = f"{type(self).__name__} cannot tell where a row stands: its tables have no order."
+        message = "This engine cannot tell where a row stands, for its tables have no order. Give a file."
         raise UsageError(message)
 
     @abstractmethod
@@ -351,35 +349,3 @@ class Engine(ABC):
 
     def close(self) -> None:  # noqa: B027 - an engine may have nothing to let go of
         """Let go of what was put aside for a run."""
-
-
-class TableEngine(Engine):
-    """An engine that releases to tables of a database."""
-
-    @abstractmethod
-    def has(self, name: str) -> bool:
-        """Tell whether a table (or view) of this name exists."""
-
-    @abstractmethod
-    def mark(self, name: str, mark: str) -> None:
-        """Write a mark on a table that this run made."""
-
-    @abstractmethod
-    def mark_of(self, name: str) -> str | None:
-        """Return the mark of a table, if it has one."""
-
-    @abstractmethod
-    def beside(self, name: str, mark: str) -> str:
-        """Return the name under which a table waits before it is put in place."""
-
-    @abstractmethod
-    def place(self, waiting: str, name: str, *, replace: bool) -> None:
-        """Let a table that waits take a name, and the place of one that has it; at once if possible."""
-
-    def settle(self, waiting: str, name: str) -> None:
-        """Bring back the table that `place` moved aside, where none took its place, and remove what waits."""
-        self.drop(waiting)
-
-    @abstractmethod
-    def drop(self, name: str) -> None:
-        """Remove a table that may not exist."""

@@ -231,7 +231,7 @@ class FarCounts(Counts):
             what = "classes with their sensitive values" if self.places else "classes"
             message = (
                 f"{self._rows:,} {what} do not fit in the memory that this may use. "
-                "Raise --memory-limit, take fewer columns, or generalize more (min_level)."
+                "Raise memory_limit, take fewer columns, or generalize more (min_level)."
             )
             raise DataError(message)
         keys, sizes = self.store.grouped(self.maps, (*self.columns, *self._beside))

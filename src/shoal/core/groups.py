@@ -62,7 +62,7 @@ def level_labels(hierarchy: Hierarchy, level: int, *, bounds: bool) -> Labels | 
     if not bounds:
         return {names[0]: hierarchy.labels[level]} if level else None
     if hierarchy.bounds is None:
-        message = f"Column {hierarchy.name!r}: only intervals and cuts have bounds to release."
+        message = f"Column {hierarchy.name!r}: only intervals and cuts have bounds. Use release_as: text."
         raise PolicyError(message)
     ends = hierarchy.bounds[level]
     return {name: [plain(end[side]) for end in ends] for side, name in enumerate(names)}

@@ -135,7 +135,9 @@ class Lattice:
                 raise UnknownName(name, "quasi-identifier", self.columns)
             axis = self._axis_of[self.columns.index(name)]
             if not low[axis] <= level <= high[axis]:
-                message = f"Level {level} of {name!r} is outside {low[axis]}..{high[axis]}."
+                message = (
+                    f"Level {level} of {name!r} is outside {low[axis]}..{high[axis]}. Name one of these."
+                )
                 raise PolicyError(message)
             low[axis] = high[axis] = level
         return Lattice(self.columns, self.heights, self.axes, tuple(low), tuple(high))
@@ -178,7 +180,7 @@ def _groups(
             if name not in columns:
                 raise UnknownName(name, "quasi-identifier in same_level", columns)
             if name in owner:
-                message = f"Column {name!r} stands twice in same_level; a column has one level."
+                message = f"Column {name!r} stands twice in same_level; a column has one level. Name it once."
                 raise PolicyError(message)
             owner[name] = list(group)
         if len({heights[name] for name in group}) > 1:

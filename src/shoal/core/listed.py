@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import csv
+import io
 import re
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
-from shoal.core.builder import Builder, Labels, not_nested
+from shoal.core.arrays import FloatArray
+from shoal.core.builder import Builder, Labels, not_nested, numbers_in
 from shoal.core.counts import Domain
+from shoal.core.encodings import UTF_8, read_as, read_text
 from shoal.core.hierarchy import Hierarchy
-from shoal.errors import HierarchyError, so_many
+from shoal.errors import DataError, HierarchyError, Note, so_many
 
 
 @dataclass(frozen=True)
@@ -51,7 +55,9 @@ class Tree(Listed):
         seen: dict[str, Labels] = {}
         for leaf, path in _paths(self.tree, ()):
             if seen.setdefault(leaf, path) != path:
-                message = f"Hierarchy of {domain.name!r}: a value of the tree stands in two groups."
+                message = (
+                    f"Hierarchy of {domain.name!r}: a value of the tree stands in two groups. Leave one out."
+                )
                 raise HierarchyError(message, [leaf])
         return super().bind(domain)
 
@@ -90,6 +96,7 @@ class Order(Listed):
     """How many values a group has at each level from 1 up, each 1 or more."""
 
     keyword: ClassVar[str] = "order"
+    scale: ClassVar[str | None] = "place"
 
     def listed(self) -> Mapping[str, Labels]:
         """Return every value with the runs it belongs to, named by their ends."""
@@ -98,9 +105,13 @@ class Order(Listed):
             for place, value in enumerate(self.order)
         }
 
-    def position(self, text: str) -> float | None:
-        """Return the place in the order."""
-        return float(self._places[text]) if text in self._places else None
+    def positions(self, texts: Sequence[str]) -> FloatArray:
+        """Return each place in the order."""
+        return numbers_in(map(self._places.get, texts))
+
+    def places(self, texts: Sequence[str]) -> Mapping[str, FloatArray]:
+        """Read places in the order."""
+        return {"place": self.positions(texts)}
 
     @cached_property
     def _places(self) -> dict[str, int]:
@@ -113,7 +124,7 @@ class Order(Listed):
     def bind(self, domain: Domain) -> Hierarchy:
         """Check that the sizes nest and no value stands twice, then apply them."""
         if len(set(self.order)) < len(self.order):
-            message = f"Hierarchy of {domain.name!r}: a value stands twice in the order."
+            message = f"Hierarchy of {domain.name!r}: a value stands twice in the order. Leave one out."
             raise HierarchyError(message, [value for value in self.order if self.order.count(value) > 1])
         for level, (low, high) in enumerate(zip(self.sizes, self.sizes[1:], strict=False), 2):
             if high % low:
@@ -143,16 +154,20 @@ def _paths(tree: object, above: Labels) -> list[tuple[str, Labels]]:
 
 def _csv_rows(path: Path, column: str) -> tuple[Labels, ...]:
     try:
-        with open(path, encoding="utf-8-sig", newline="") as file:
-            first = re.sub(r'"[^"]*"', "", file.readline())
-            file.seek(0)
-            read = list(csv.reader(file, delimiter=";" if ";" in first else ","))
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        text, encoding = read_text(path)
+        lines = io.StringIO(text, newline="")
+        first = re.sub(r'"[^"]*"', "", lines.readline())
+        lines.seek(0)
+        read = list(csv.reader(lines, delimiter=";" if ";" in first else ","))
+    except DataError as error:
+        message = f"Hierarchy of {column!r}: {error}"
+        raise HierarchyError(message) from None
+    except (OSError, csv.Error) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not a CSV file"
-        if isinstance(error, UnicodeDecodeError):
-            reason = "it is not UTF-8 text. Save it as CSV UTF-8"
         message = f"Hierarchy of {column!r}: cannot read {str(path)!r}: {reason}."
         raise HierarchyError(message) from None
+    if encoding != UTF_8:
+        warnings.warn(f"{str(path)!r} {read_as(encoding)}", Note, stacklevel=2)
     rows: dict[str, Labels] = {}
     for number, row in enumerate(read, 1):
         if not row:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal, localcontext
 from itertools import pairwise
@@ -10,8 +10,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.core.arrays import IntArray
-from shoal.core.builder import COMMA, POINT, Builder, Labels, not_nested, number_of
+from shoal.core.arrays import FloatArray, IntArray
+from shoal.core.builder import COMMA, POINT, Builder, Labels, not_nested, number_of, with_sign
 from shoal.core.counts import Domain
 from shoal.core.hierarchy import TOP, Bounds, Hierarchy
 from shoal.errors import HierarchyError
@@ -28,9 +28,26 @@ class Banded(Builder):
     decimal: str = POINT
     """The decimal sign of the column's numbers, `.` or `,`; bands are written with a point."""
 
+    scale: ClassVar[str | None] = "number"
+
     def number(self, text: str) -> Decimal | None:
         """Read a number as the column writes it, or return None."""
         return number_of(text, self.decimal)
+
+    def places(self, texts: Sequence[str]) -> Mapping[str, FloatArray]:
+        """Read numbers with the column's decimal sign or, as bands are written, with a point."""
+        own = self.positions(texts)
+        if self.decimal == POINT:
+            return {"number": own}
+        return {"number": np.where(np.isnan(own), super().places(texts)["number"], own)}
+
+    def rewritten(self, texts: Sequence[str], *, months_first: bool = False) -> Mapping[str, str]:
+        """Write numbers with the column's decimal sign where all of them have the other."""
+        return with_sign(texts, self.decimal)
+
+    def styles(self) -> Sequence[Banded]:
+        """Return it with bands of whole numbers, and with bands of fractions."""
+        return [replace(self, fractions=own) for own in (False, True)] if self.fractions is None else [self]
 
     def bands(self, number: Decimal) -> list[Band]:
         """Return the bands of a number, from level 1 up."""

@@ -159,7 +159,7 @@ def check_wishes(
     """Return the wishes that are given, where the question needs and takes them and they mean something."""
     asked = QUESTIONS.get(str(question))
     if asked is None:
-        raise UnknownName(str(question), "question", QUESTIONS, in_order=True)
+        raise UnknownName(str(question), "question", QUESTIONS)
     taken = (*asked.needs, *asked.takes)
     given = {name: wish for name, wish in wishes.items() if wish is not None and wish is not False}
     given = {name: wish for name, wish in given.items() if name in taken or name not in ignored}

@@ -9,6 +9,7 @@ import shutil
 import tempfile
 import warnings
 import weakref
+import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -21,22 +22,28 @@ import ibis
 import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet
+from ibis.expr.operations import DatabaseTable, Namespace
 from ibis.expr.types import Table
 
 from shoal.core.arrays import IntArray
-from shoal.core.contracts import Target
 from shoal.core.counts import Counts, Domain
+from shoal.core.delimiters import must_quote
+from shoal.core.encodings import TO_UTF_8, UTF_8, other_encoding
+from shoal.core.targets import Target
 from shoal.engines import relations
 from shoal.engines.content import check_content
 from shoal.engines.each import count_each, lone_of
 from shoal.engines.foreign import READERS, read_foreign
 from shoal.engines.frames import check_names, checked
-from shoal.engines.names import quoted
 from shoal.engines.over_ibis import HELD, OverIbis, check_file, ending_of, held_name
-from shoal.engines.text import TO_UTF_8, UTF_8, TextFile, other_encoding, read_header
+from shoal.engines.text import TextFile, read_header
 from shoal.errors import DataError, Note, OutputError, UsageError
 
 T = TypeVar("T")
+
+_ALIKE = {pa.string(), pa.int64(), pa.float64(), pa.bool_(), pa.date32()}
+"""Types that the database reads as Ibis does: it need not be asked."""
+_READ_ONLY = (".txt", *READERS)
 
 
 @dataclass(frozen=True)
@@ -91,7 +98,10 @@ class DuckDb(OverIbis):
         """Let the database read an arrow table where it is, without a copy."""
         name = held_name()
         self.connection.con.register(name, table)
-        return self.connection.table(name)
+        if not all(kind in _ALIKE for kind in table.schema.types):
+            return self.connection.table(name)
+        schema = ibis.Schema.from_pyarrow(table.schema)
+        return DatabaseTable(name, schema=schema, source=self.connection, namespace=Namespace()).to_expr()
 
     def fetch(self, table: Table) -> pa.Table:
         """Run a query."""
@@ -134,7 +144,7 @@ class DuckDb(OverIbis):
 
     def target(self, output: str | Path) -> Target:
         """Tell a file's format by its ending."""
-        return Target(str(output), "file", ending_of(Path(output), self.formats, READERS))
+        return Target(str(output), "file", ending_of(Path(output), self.formats, _READ_ONLY))
 
     def write(self, table: Table, target: Target) -> None:
         """Write a file in the format that its ending says."""
@@ -146,8 +156,9 @@ class DuckDb(OverIbis):
                 elif kind in (".arrow", ".feather"):
                     pyarrow.feather.write_feather(self.fetch(table), str(path))
                 else:
-                    delimiter = "\t" if kind == ".tsv" else ","
+                    delimiter = target.separator
                     options: dict[str, Any] = {"compression": "gzip"} if kind.endswith(".gz") else {}
+                    options |= {"force_quote": "*"} if must_quote(table.columns, delimiter) else {}
                     options |= {"header": True, "delimiter": delimiter}
                     self._asked(lambda: self.connection.to_csv(table, path, **options))
         except OSError as error:
@@ -159,7 +170,7 @@ class DuckDb(OverIbis):
     def named(self, source: str | Path) -> Table:
         """Open a file."""
         path = Path(source)
-        kind = ending_of(path, (*self.formats, *READERS))
+        kind = ending_of(path, (*self.formats, *_READ_ONLY))
         check_file(path)
         check_content(path, kind)
         with self.told(path):
@@ -176,33 +187,40 @@ class DuckDb(OverIbis):
         return table
 
     def _read_text(self, path: Path, kind: str) -> Table:
-        """Read every column as text, so that 007 stays 007 and what is kept as is stays as it was."""
         try:
             text = read_header(path, kind)
         except UnicodeDecodeError:
-            text = read_header(path, kind, other_encoding(path, kind) or UTF_8)
-            name = held_name()
-            self._view(name, text)
-            return self.connection.table(name)
+            text = read_header(path, kind, other_encoding(path) or UTF_8)
+        return self._view(held_name(), text)
+
+    def _view(self, name: str, text: TextFile) -> Table:
+        """Read every column as text, so that 007 stays 007 and what is kept as is stays as it was.
+
+        What is not UTF-8 is decoded on the way, and that is noted.
+        """
+        source, packed = str(text.path), text.path.suffix.lower() == ".gz"
+        if not text.plain:
+            from shoal.engines.decoded import DecodedText
+
+            files = DecodedText(text.path, text.encoding)
+            self.connection.con.register_filesystem(files)
+            source, packed = files.address, False
         table = self.connection.read_csv(
-            str(path),
+            source,
+            table_name=name,
             columns=dict.fromkeys(text.names, "VARCHAR"),
             auto_detect=False,
+            compression="gzip" if packed else "none",
             header=True,
             delim=text.delimiter,
             quote='"',
             escape='"',
             nullstr="",
         )
-        self._texts[table.get_name()] = text
-        return table
-
-    def _view(self, name: str, text: TextFile) -> None:
-        """Let the database read a text that is not UTF-8 by a name, and say so."""
-        text.check()
-        self.connection.con.register(name, text.dataset())
         self._texts[name] = text
-        warnings.warn(f"{str(text.path)!r} {text.note}", Note, stacklevel=2)
+        if text.encoding != UTF_8:
+            warnings.warn(f"{str(text.path)!r} {text.note}", Note, stacklevel=2)
+        return table
 
     def _asked(self, ask: Callable[[], T]) -> T:
         """Ask the database; where a text turns out not to be UTF-8, once more with the encoding it has."""
@@ -211,10 +229,9 @@ class DuckDb(OverIbis):
         except duckdb.InvalidInputException:
             # What was read before is the same in both: a file with letters in UTF-8 is refused.
             for name, text in list(self._texts.items()):
-                encoding = other_encoding(text.path, text.ending) if text.encoding == UTF_8 else None
+                encoding = other_encoding(text.path) if text.encoding == UTF_8 else None
                 if encoding is None:
                     continue
-                self.connection.con.execute("DROP VIEW " + quoted((name,), '"'))
                 self._view(name, replace(text, encoding=encoding))
                 return self._asked(ask)
             raise
@@ -224,7 +241,7 @@ class DuckDb(OverIbis):
         """Turn the database's errors into ours: its texts may quote rows."""
         try:
             yield
-        except (gzip.BadGzipFile, EOFError):
+        except (gzip.BadGzipFile, zlib.error, EOFError):
             message = f"{str(path)!r} cannot be read: what is compressed in it is cut short or damaged."
             raise DataError(message) from None
         except UnicodeError:
@@ -240,7 +257,7 @@ class DuckDb(OverIbis):
             message = "A column holds what cannot be read as values: lists, structs, intervals. Leave it out."
             raise DataError(message) from None
         except (duckdb.OutOfMemoryException, MemoryError):
-            message = "The database ran out of memory. Raise --memory-limit or free disk space."
+            message = "The database ran out of memory. Raise memory_limit or free disk space."
             raise DataError(message) from None
         except duckdb.IOException as error:
             if "no space left" in str(error).lower() or "quota" in str(error).lower():
@@ -256,6 +273,8 @@ class DuckDb(OverIbis):
             message = f"The database could not read or write {what}."
             raise DataError(message) from None
         except (duckdb.Error, pa.ArrowException) as error:
+            if re.search(r"^KeyboardInterrupt", str(error), re.MULTILINE):
+                raise KeyboardInterrupt from None  # it struck while we decoded for the database
             raise DataError(self._fault(path, str(error))) from None
 
     def _fault(self, path: Path | None, told: str) -> str:

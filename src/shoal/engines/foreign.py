@@ -36,7 +36,7 @@ def _excel(openpyxl: Any, path: str, _: str) -> pa.Table:
     try:
         header, *rows = book.worksheets[0].iter_rows(values_only=True)
     except ValueError:
-        message = f"{path!r} is empty."
+        message = f"{path!r} is empty. Give a table with a line of column names."
         raise DataError(message) from None
     finally:
         book.close()

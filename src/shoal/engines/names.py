@@ -1,4 +1,4 @@
-"""Names of tables as users write them: parts with dots between, in quotes where one is unusual."""
+"""Names of tables as users write them: files by their ending, others in parts with dots between."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import re
 
 from shoal.errors import UsageError
 
-_FILES = (
-    ".csv", ".tsv", ".parquet", ".feather", ".arrow", ".gz", ".xlsx", ".xls", ".sav", ".dta", ".sas7bdat",
+TABLE_FILES = (
+    ".csv", ".tsv", ".txt", ".parquet", ".feather", ".arrow", ".gz", ".xlsx", ".xls", ".sav", ".dta",
+    ".sas7bdat",
 )  # fmt: skip
 # A path loses one of two slashes; one letter before a colon is a drive.
 _ADDRESS = re.compile(r"\s*[a-z][a-z0-9+.:-]+:/|.*\bpassword\s*=", re.IGNORECASE | re.DOTALL)
@@ -52,7 +53,7 @@ def refuse_file(name: str, engine: str) -> None:
     Traceback (most recent call last):
     shoal.errors.UsageError: Engine 'postgres' has no such files: 'out.csv'. Name a table, as clinic.people.
     """
-    if name.lower().endswith(_FILES):
+    if name.lower().endswith(TABLE_FILES):
         files = "" if engine == "postgres" else " or a .parquet, .csv or .tsv"
         message = f"Engine {engine!r} has no such files: {name!r}. Name a table, as clinic.people{files}."
         raise UsageError(message)

@@ -15,7 +15,7 @@ import pyarrow as pa
 from ibis.common.exceptions import OperationNotDefinedError, UnsupportedOperationError
 from ibis.expr.types import Table
 
-from shoal.core.contracts import Target
+from shoal.core.targets import Target
 from shoal.engines.over_ibis import OverIbis, held_name
 from shoal.errors import DataError, ShoalError, UsageError
 
@@ -46,8 +46,11 @@ class Other(OverIbis):
             raise DataError(message) from None
         except ShoalError:
             raise
-        except Exception as error:  # each backend's driver has errors of its own
-            message = f"The Ibis backend {self._name!r} refused a query ({type(error).__name__})."
+        except Exception:  # each backend's driver has errors of its own
+            message = (
+                f"The Ibis backend {self._name!r} refused a query. Look whether the table is there and may "
+                "be read, and whether its connection still stands."
+            )
             raise DataError(message) from None
 
     def named(self, source: str | Path) -> Table:

@@ -13,7 +13,7 @@ from uuid import uuid4
 
 from ibis.expr.types import Table
 
-from shoal.core.contracts import Engine
+from shoal.core.contracts import Engine, Look
 from shoal.core.counts import Counts, Domain
 from shoal.core.memory import limit_of
 from shoal.core.recoding import Recoding
@@ -96,10 +96,10 @@ class OverIbis(Engine, Site):
         with self.told(self.path_of(table)):
             return relations.count(self, table, columns, sensitive, self.memory)
 
-    def lone_values(self, table: Table, columns: Sequence[str]) -> dict[str, int]:
-        """Count values that occur once, inside the backend."""
+    def look(self, table: Table, columns: Sequence[str], patterns: Sequence[str] = ()) -> dict[str, Look]:
+        """Look at columns, inside the backend."""
         with self.told(self.path_of(table)):
-            return relations.lone_values(self, table, columns)
+            return relations.look(self, table, columns, patterns)
 
     def recode(
         self,
@@ -138,6 +138,8 @@ def ending_of(path: Path, known: Sequence[str], read_only: Collection[str] = ())
     if path.name.lower().endswith(tuple(read_only)):
         what = f"Cannot write {path.name!r}: {path.suffix.lower()} files can only be read"
     message = f"{what}. Use one of {', '.join(known)}."
+    if not read_only and path.is_file():
+        message += " If it is a text of rows, let its name end in .csv."
     if path.is_dir():
         message = f"{str(path)!r} is a folder. Name a file that ends in one of {', '.join(known)}."
     raise DataError(message)
@@ -151,11 +153,11 @@ def check_file(path: Path) -> None:
         message = f"Cannot read {str(path)!r}: {error.strerror}."
         raise DataError(message) from None
     if not there:
-        message = f"No such file: {str(path)!r}."
+        message = f"No such file: {str(path)!r}. Look at its name and at the folder."
         raise DataError(message)
     if not path.is_file():
-        message = f"{str(path)!r} is not a file."
+        message = f"{str(path)!r} is not a file. Name one."
         raise DataError(message)
     if path.stat().st_size == 0:
-        message = f"{str(path)!r} is empty."
+        message = f"{str(path)!r} is empty. Give a table with a line of column names."
         raise DataError(message)

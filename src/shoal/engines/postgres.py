@@ -22,7 +22,7 @@ from ibis.expr.operations import DatabaseTable
 from ibis.expr.types import Table
 from psycopg import sql
 
-from shoal.core.contracts import TableEngine, Target
+from shoal.core.targets import TableEngine, Target
 from shoal.engines.binary_copy import packed, unpacked
 from shoal.engines.frames import check_names
 from shoal.engines.names import parts_of, quoted, refuse_file
@@ -73,7 +73,10 @@ class Postgres(OverIbis, TableEngine):
         with self.told():
             found = self._found(parts)
             if found is None:
-                message = f"PostgreSQL has no table or view {str(source)!r} that this user can see."
+                message = (
+                    f"PostgreSQL has no table or view {str(source)!r} that this user can see. Look at its "
+                    "name, its schema (as clinic.people) and the user's rights."
+                )
                 raise DataError(message)
             table = self.connection.table(name, database=(self._server.info.dbname, found))
             kinds = self._server.execute(

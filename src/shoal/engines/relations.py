@@ -23,6 +23,7 @@ import pyarrow.compute as pc
 from ibis.expr.types import IntegerValue, Table
 
 from shoal.core.arrays import IntArray
+from shoal.core.contracts import Look
 from shoal.core.counts import Counts, Domain, Field, layout
 from shoal.core.far import FarCounts
 from shoal.core.held import from_joint
@@ -92,7 +93,7 @@ def domain_of(name: str, values: pa.Array) -> tuple[Domain, IntArray]:
     try:
         order = pc.sort_indices(values)
     except pa.ArrowNotImplementedError:
-        message = f"Column {name!r} holds {values.type}; a column to count must hold single values."
+        message = f"Column {name!r} holds {values.type}; it must hold single values. Turn it into text."
         raise DataError(message) from None
     values = values.take(order)
     return Domain(name, values, _texts(values)), order.to_numpy()
@@ -189,16 +190,49 @@ def rows_of(site: Site, table: Table) -> int:
     return int(counted[COUNT][0].as_py())
 
 
-def lone_values(site: Site, table: Table, columns: Sequence[str]) -> dict[str, int]:
-    """Count the values of each column that occur once; 0 where fewer than two of three rows have their own.
+def look(site: Site, table: Table, columns: Sequence[str], patterns: Sequence[str]) -> dict[str, Look]:
+    """Count the values of each column that occur once, and those in which each pattern is found.
 
-    An estimate, off by a few hundredths, tells that of all columns at once; only the others are grouped.
+    One reading tells which columns may have any: an estimate, off by a few hundredths, which have a value for
+    two of three rows at least, and all patterns as one, in which something is found. Only these are counted.
     """
     schema = table.schema()
     single = [name for name in columns if _is_single(schema[name])]
-    found = dict.fromkeys(single, 0)
-    doubtful = _many(site, table, single) if site.estimates and single else single
-    return found | site.lone_of(table, doubtful)
+    texts = [name for name in single if patterns and schema[name].is_string()]
+    many, hit = _worthwhile(site, table, single, texts, "|".join(f"({pattern})" for pattern in patterns))
+    alone = dict.fromkeys(single, 0) | site.lone_of(table, many)
+    found = _found(site, table, hit, patterns)
+    return {name: Look(alone[name], found.get(name, (0,) * len(patterns))) for name in single}
+
+
+def _worthwhile(
+    site: Site, table: Table, columns: Sequence[str], texts: Sequence[str], pattern: str
+) -> tuple[list[str], list[str]]:
+    """Name the columns that seem to have a value for most rows, and the texts in which a pattern is found."""
+    about = columns if site.estimates else ()
+    wanted = {f"{_VALUE}{place}": table[name].approx_nunique() for place, name in enumerate(about)}
+    wanted |= {f"{_NULL}{place}": table[name].re_search(pattern).any() for place, name in enumerate(texts)}
+    if not wanted:
+        return list(columns), []
+    (seen,) = site.fetch(table.aggregate(**wanted, **{COUNT: table.count()})).to_pylist()
+    least = seen[COUNT] * 2 / 3
+    many = [name for place, name in enumerate(columns) if seen.get(f"{_VALUE}{place}", least + 1) > least]
+    return many, [name for place, name in enumerate(texts) if seen[f"{_NULL}{place}"]]
+
+
+def _found(
+    site: Site, table: Table, columns: Sequence[str], patterns: Sequence[str]
+) -> dict[str, tuple[int, ...]]:
+    """Count the different values of each column in which each pattern is found."""
+    wanted = [
+        table[name].nunique(where=table[name].re_search(pattern)) for name in columns for pattern in patterns
+    ]
+    if not wanted:
+        return {}
+    named = {f"{_VALUE}{place}": one for place, one in enumerate(wanted)}
+    (seen,) = site.fetch(table.aggregate(**named)).to_pylist()
+    numbers = iter(seen.values())
+    return {name: tuple(next(numbers) for _ in patterns) for name in columns}
 
 
 def _is_single(kind: Any) -> bool:
@@ -206,14 +240,6 @@ def _is_single(kind: Any) -> bool:
     return bool(
         kind.is_string() or kind.is_numeric() or kind.is_temporal() or kind.is_uuid() or kind.is_binary()
     )
-
-
-def _many(site: Site, table: Table, columns: Sequence[str]) -> list[str]:
-    """Name the columns that seem to have a value for at least two of three rows."""
-    about = {f"{_VALUE}{place}": table[name].approx_nunique() for place, name in enumerate(columns)}
-    seen = site.fetch(table.aggregate(**about, **{COUNT: table.count()}))
-    least = seen[COUNT][0].as_py() * 2 / 3
-    return [name for place, name in enumerate(columns) if seen[f"{_VALUE}{place}"][0].as_py() > least]
 
 
 def changed() -> DataError:

@@ -19,22 +19,24 @@ from urllib.parse import unquote, urlparse
 import pyarrow as pa
 from ibis.expr.types import Table
 
-from shoal.core.contracts import TableEngine, Target
+from shoal.core.encodings import TO_UTF_8
+from shoal.core.targets import Target
 from shoal.engines import relations
 from shoal.engines.frames import check_names
-from shoal.engines.names import parts_of, quoted, refuse_file
-from shoal.engines.over_ibis import HELD, OverIbis, ending_of, held_name
-from shoal.engines.spark_session import OURS, connected, started
-from shoal.engines.text import TO_UTF_8, read_header
+from shoal.engines.names import quoted, refuse_file
+from shoal.engines.over_ibis import ending_of, held_name
+from shoal.engines.spark_errors import failures, ours
+from shoal.engines.spark_session import OURS, Put, connected, started
+from shoal.engines.spark_tables import SparkTables, table_name, table_parts
+from shoal.engines.text import read_header
 from shoal.errors import DataError, OutputError
 
 _BROADCAST = 1_000_000  # rows that are sent to every worker; more are shuffled
 _AT_ONCE = 4  # queries
-_PROPERTY = "shoal.mark"
 
 
 @dataclass(frozen=True)
-class Spark(OverIbis, TableEngine):
+class Spark(SparkTables):
     """Works in a Spark session: one that is running, or a new one on a master."""
 
     master: str = "local[*]"
@@ -62,18 +64,15 @@ class Spark(OverIbis, TableEngine):
         return self.connection._session
 
     @cached_property
-    def _put(self) -> _Put:
+    def _put(self) -> Put:
         """What was put into the session; it goes when this engine does."""
-        put = _Put(self.session)
+        put = Put(self.session)
         weakref.finalize(self, put.remove).atexit = False
         return put
 
     @contextmanager
     def told(self, path: Path | None = None) -> Iterator[None]:
         """Turn Spark's errors into ours: its texts may quote rows."""
-        from py4j.protocol import Py4JError, Py4JNetworkError
-        from pyspark.errors import PySparkException
-
         try:
             yield
         except KeyboardInterrupt:
@@ -81,20 +80,8 @@ class Spark(OverIbis, TableEngine):
                 if self.session.conf.get(OURS, ""):
                     self.session.sparkContext.cancelAllJobs()
             raise
-        except (PySparkException, Py4JError, Py4JNetworkError, pa.ArrowException, EOFError) as error:
-            text = str(error).lower()
-            if "no space left" in text or "disk quota" in text:
-                message = "No space is left where Spark writes. Free some and run again."
-                raise OutputError(message) from None
-            if "outofmemory" in text or "out of memory" in text:
-                message = "Spark ran out of memory. Raise --memory-limit, or its executors' memory."
-                raise DataError(message) from None
-            if not self._alive():
-                message = "The connection to Spark was lost; nothing was released. Run again."
-                raise DataError(message) from None
-            name = repr(str(path)) if path else "The table"
-            message = f"{name} cannot be read or worked on by Spark ({type(error).__name__})."
-            raise DataError(message) from None
+        except failures() as error:
+            raise ours(error, path, alive=self._alive()) from None
 
     def open(self, source: Any) -> Table:
         """Open a path or the name of a table, or take a Spark frame, another frame or an Ibis expression."""
@@ -113,7 +100,7 @@ class Spark(OverIbis, TableEngine):
         """Open a Parquet or CSV file, a folder of such, or a table of the catalogue."""
         path = Path(source)
         if self._is_table(str(source)):
-            name = _quoted(str(source))
+            name = table_name(str(source))
             with self.told():
                 if not self.session.catalog.tableExists(name):
                     message = (
@@ -193,7 +180,7 @@ class Spark(OverIbis, TableEngine):
     def target(self, output: str | Path) -> Target:
         """Take a folder to write to, by its ending, or the name of a table of the catalogue."""
         if self._is_table(str(output)):
-            _parts(str(output))
+            table_parts(str(output))
             self._refuse_to_forget(str(output))
             return Target(str(output), "table")
         return Target(str(output), "folder", ending_of(Path(output), self.formats))
@@ -214,7 +201,7 @@ class Spark(OverIbis, TableEngine):
         with self.told():
             writer = self._frame(table).write
             if target.kind == "table":
-                writer.saveAsTable(_quoted(target.name))
+                writer.saveAsTable(table_name(target.name))
                 return
             where = target.path.resolve().as_uri()
             if target.ending == ".parquet":
@@ -245,7 +232,7 @@ class Spark(OverIbis, TableEngine):
         if isinstance(source, str | Path) and not self._is_table(str(source)):
             return False
         with self.told():
-            name = _quoted(target.name) if target.kind == "table" else ""
+            name = table_name(target.name) if target.kind == "table" else ""
             if name and not self.session.catalog.tableExists(name):
                 return False
             read = self._files_of(source)
@@ -259,84 +246,15 @@ class Spark(OverIbis, TableEngine):
         if isinstance(source, str | Path):
             if not self.has(str(source)):
                 return set()
-            source = self.session.table(_quoted(str(source)))
+            source = self.session.table(table_name(str(source)))
         if isinstance(source, Table):
             source = self._frame(source)
         return set(source.inputFiles()) if hasattr(source, "inputFiles") else set()
-
-    def has(self, name: str) -> bool:
-        """Tell whether the catalogue has a table of this name."""
-        with self.told():
-            return bool(self.session.catalog.tableExists(_quoted(name)))
-
-    def mark(self, name: str, mark: str) -> None:
-        """Write the mark into the table's properties."""
-        self._do(f"ALTER TABLE {_quoted(name)} SET TBLPROPERTIES ('{_PROPERTY}' = '{mark}')")
-
-    def mark_of(self, name: str) -> str | None:
-        """Read the mark from the table's properties."""
-        if not self.has(name):
-            return None
-        with self.told():
-            rows = self.session.sql(f"SHOW TBLPROPERTIES {_quoted(name)}").collect()
-        return next((row["value"] for row in rows if row["key"] == _PROPERTY), None)
-
-    def beside(self, name: str, mark: str) -> str:
-        """Return the name of a table that waits, in the same database."""
-        return quoted((*_parts(name)[:-1], f"{HELD}{mark}"), "`")
-
-    def place(self, waiting: str, name: str, *, replace: bool) -> None:
-        """Move the table that has the name aside, and rename: Spark has no transactions."""
-        aside = _aside(waiting)
-        if replace and self.has(name):
-            self._rename(name, aside)
-        self._rename(waiting, name)
-        self.drop(aside)
-
-    def settle(self, waiting: str, name: str) -> None:
-        """Bring back the table that was moved aside, where none took its place, and remove what waits."""
-        aside = _aside(waiting)
-        if self.has(aside) and not self.has(name):
-            self._rename(aside, name)
-        self.drop(aside)
-        self.drop(waiting)
-
-    def drop(self, name: str) -> None:
-        """Remove a table that may not exist."""
-        self._do(f"DROP TABLE IF EXISTS {_quoted(name)}")
-
-    def _rename(self, old: str, new: str) -> None:
-        self._do(f"ALTER TABLE {_quoted(old)} RENAME TO {_quoted(new)}")
-
-    def _do(self, statement: str) -> None:
-        with self.told():
-            self.session.sql(statement)
 
     def close(self) -> None:
         """Let go of views and of what the workers keep."""
         if "_put" in self.__dict__ and not self.lent:
             self._put.remove()
-
-
-class _Put:
-    """Views, and tables that the workers keep, until they are removed."""
-
-    def __init__(self, session: Any) -> None:
-        self.session = session
-        self.views: list[str] = []
-        self.persisted: list[Any] = []
-
-    def keep(self) -> None:
-        """Leave what was put for a table that is worked out later."""
-        self.views, self.persisted = [], []
-
-    def remove(self) -> None:
-        """Remove all of it."""
-        with suppress(Exception):  # a session that is gone has nothing left
-            while self.persisted:
-                self.persisted.pop().unpersist()
-            while self.views:
-                self.session.catalog.dropTempView(self.views.pop())
 
 
 def _first_file(path: Path) -> Path:
@@ -345,21 +263,6 @@ def _first_file(path: Path) -> Path:
         return path
     files = [file for file in path.rglob("*") if file.is_file() and file.name[0] not in "._"]
     if not files:
-        message = f"The folder {str(path)!r} holds no data."
+        message = f"The folder {str(path)!r} holds no data. Name one that holds files."
         raise DataError(message)
     return min(files)
-
-
-def _parts(name: str) -> tuple[str, ...]:
-    return parts_of(name, "`", 3)
-
-
-def _quoted(name: str) -> str:
-    """Write a name as Spark reads it."""
-    return quoted(_parts(name), "`")
-
-
-def _aside(waiting: str) -> str:
-    """Name the table that is replaced while it may still come back."""
-    *database, own = _parts(waiting)
-    return quoted((*database, f"{own}_before"), "`")

@@ -1,4 +1,7 @@
-"""Sessions of Spark: one that runs stays as it is, one of our own is silent, small and gone at the end."""
+"""Sessions of Spark: one that runs stays as it is, one of our own is silent, small and gone at the end.
+
+What is put into either is removed when it is no longer needed.
+"""
 
 from __future__ import annotations
 
@@ -131,3 +134,24 @@ def connected(session: Any) -> Any:
     for name, value in before.items():
         session.conf.unset(name) if value is None else session.conf.set(name, value)
     return connection
+
+
+class Put:
+    """Views, and tables that the workers keep, until they are removed."""
+
+    def __init__(self, session: Any) -> None:
+        self.session = session
+        self.views: list[str] = []
+        self.persisted: list[Any] = []
+
+    def keep(self) -> None:
+        """Leave what was put for a table that is worked out later."""
+        self.views, self.persisted = [], []
+
+    def remove(self) -> None:
+        """Remove all of it."""
+        with suppress(Exception):  # a session that is gone has nothing left
+            while self.persisted:
+                self.persisted.pop().unpersist()
+            while self.views:
+                self.session.catalog.dropTempView(self.views.pop())

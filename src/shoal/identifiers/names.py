@@ -6,11 +6,13 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from shoal.core.schema import Role
 from shoal.identifiers.words import dutch, english, french, german, italian, portuguese, spanish
 
-_LANGUAGES = (english, german, french, spanish, italian, dutch, portuguese)
+_FOREIGN = (german, french, spanish, italian, dutch, portuguese)  # whose postcodes are no ZIP codes
+_LANGUAGES = (english, *_FOREIGN)
 _NO = "(?:id|ids|no|nr|num|number|nummer|numero)"
 _WHEN = (
     "(?:birth|admission|admit|admitted|discharge|discharged|death|visit|event|encounter|surgery|operation|"
@@ -25,9 +27,14 @@ class Word:
 
     letter: str
     kind: str
-    pattern: re.Pattern[str]
+    text: str
     weak: bool
     whole: bool  # they must be all of the name
+
+    @cached_property
+    def pattern(self) -> re.Pattern[str]:
+        """The words as an expression; there are many, and few commands ask for them."""
+        return re.compile(self.text)
 
     def is_in(self, names: Sequence[str]) -> bool:
         """Tell whether one of the spellings of a name holds such a word."""
@@ -51,7 +58,7 @@ def _read(tables: Sequence[str]) -> tuple[Word, ...]:
 def _word(letter: str, kind: str, words: Sequence[str]) -> Word:
     joined = "|".join(map(_unaccented, words)).replace("NO", _NO).replace("WHEN", _WHEN)
     pattern = f"^(?:{joined})$" if "!" in kind else f"(?:^|_)(?:{joined})(?:_|$)"
-    return Word(letter, kind.rstrip("?!"), re.compile(pattern), "?" in kind, "!" in kind)
+    return Word(letter, kind.rstrip("?!"), pattern, "?" in kind, "!" in kind)
 
 
 def _unaccented(word: str) -> str:
@@ -105,7 +112,7 @@ _PERSONS = tuple(word for word in WORDS if word.letter == "A" and word.weak and 
 _OTHERS = tuple(word for word in _ALL if word.letter == _NONE)
 _FOREIGN_POSTCODES = (
     _word("B", "zip", ["post_?codes?"]),  # postal_code is written everywhere
-    *(word for word in _read([language.WORDS for language in _LANGUAGES[1:]]) if word.kind == "zip"),
+    *(word for word in _read([language.WORDS for language in _FOREIGN]) if word.kind == "zip"),
 )
 _IDENTIFYING = tuple(
     (what, re.compile("|".join(parts.split()), re.IGNORECASE)) for what, parts in english.IDENTIFIER_PARTS
@@ -172,6 +179,17 @@ def is_person(name: str) -> bool:
     (True, True, True, False)
     """
     return any(word.is_in(_spellings(name)) for word in _PERSONS)
+
+
+def is_usual(name: str) -> bool:
+    """Tell whether a name is nothing but a word that columns are often named by, and values hardly ever.
+
+    >>> is_usual("Alter"), is_usual("zip code"), is_usual("Station 3"), is_usual("HIV")
+    (True, True, False, False)
+    """
+    sure = [word for word in _ALL if not word.weak and word.kind != "sensitive"]  # which names illnesses, too
+    role = _QUASI.fullmatch(name) or _QUASI.fullmatch(name.rstrip("s"))
+    return role is not None or any(word.is_all_of(_spellings(name)) for word in sure)
 
 
 def is_address(name: str) -> bool:

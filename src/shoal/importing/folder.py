@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import os
-import secrets
-from collections.abc import Callable
-from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from shoal.errors import DataError, OutputError
 from shoal.importing.project import DATA, Project
-from shoal.outputs import cannot, exists
+from shoal.outputs import cannot, exists, whole
 
 if TYPE_CHECKING:
     from shoal.arx import Import
@@ -34,10 +30,11 @@ def write_import(
     try:
         _make(folder, targets, force=force)
         for path, text in files.items():
-            _write(path, partial(_put, text))
+            with whole(path) as file:
+                file.write(text.encode())
         if project is not None:
-            with Project(project) as opened:
-                _write(data, partial(_copy, opened))
+            with Project(project) as opened, whole(data) as file:
+                _copy(opened, file)
     except OSError as error:
         raise cannot(folder, error) from None
     return targets
@@ -54,23 +51,6 @@ def _make(folder: Path, targets: list[Path], *, force: bool) -> None:
     for path in (folder, folder / "hierarchies"):
         if path == folder or any(target.parent == path for target in targets):
             path.mkdir(mode=0o700, exist_ok=True)
-
-
-def _write(path: Path, fill: Callable[[IO[bytes]], None]) -> None:
-    """Write a file that only its owner can read, whole or not at all."""
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}.tmp")
-    try:
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
-            fill(file)
-        os.replace(temporary, path)
-    finally:
-        with suppress(OSError):
-            temporary.unlink(missing_ok=True)
-
-
-def _put(text: str, file: IO[bytes]) -> None:
-    file.write(text.encode())
 
 
 def _copy(project: Project, file: IO[bytes]) -> None:

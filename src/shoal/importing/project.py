@@ -87,7 +87,7 @@ class Project:
         self._zip.close()
 
     def _refuse(self, what: str) -> NoReturn:
-        message = f"{str(self.path)!r} is no project that ARX wrote: {what}."
+        message = f"{str(self.path)!r} is no project that ARX wrote: {what}. Save it again from ARX."
         raise DataError(message) from None
 
     def _check_members(self) -> None:

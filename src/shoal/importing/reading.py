@@ -38,7 +38,7 @@ class Reading:
             message = f"{str(self.project.path)!r} defines no columns. Load data in ARX and save it again."
             raise DataError(message)
         if len(set(names)) < len(names):
-            message = f"{str(self.project.path)!r} defines a column twice."
+            message = f"{str(self.project.path)!r} defines a column twice. Rename one in ARX and save again."
             raise DataError(message)
         settings = self.project.settings(prefix)
         if settings is None:

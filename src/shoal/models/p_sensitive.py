@@ -32,7 +32,7 @@ class PSensitive(SensitiveModel):
         """Refuse settings that mean nothing."""
         at_least_one(p=self.p, k=self.k)
         if self.p > self.k:
-            message = f"p must not be above k, got p={self.p} and k={self.k}."
+            message = f"p must not be above k, got p={self.p} and k={self.k}. Lower p or raise k."
             raise PolicyError(message)
 
     @property

@@ -30,7 +30,7 @@ class SensitiveModel(Model):
         if self.column is not None and self.column not in available:
             raise UnknownName(self.column, "sensitive column", available)
         if not available:
-            message = f"{MODELS.name_of(self)} needs a column whose role is sensitive."
+            message = f"{MODELS.name_of(self)} needs a column whose role is sensitive. Give one that role."
             raise PolicyError(message)
         return tuple(available) if self.column is None else (self.column,)
 

@@ -29,7 +29,7 @@ def check(policy: Policy) -> None:
             raise PolicyError(message)
         rule = None if column.hierarchy is None else builders.parse(name, column.hierarchy)
         if column.release_as == "bounds" and not isinstance(rule, Banded):
-            message = f"Column {name!r}: release_as bounds is for hierarchies of intervals or cuts."
+            message = f"Column {name!r}: release_as bounds is for hierarchies of intervals or cuts. Use text."
             raise PolicyError(message)
     if policy.as_bounds and policy.suppressed == "mask":
         message = "suppressed: mask cannot be told from bounds that are empty. Use release_as: text, or drop."
@@ -92,6 +92,8 @@ def _check_models(policy: Policy) -> None:
         if unit not in policy.columns:
             raise UnknownName(unit, "column for unit:", policy.columns)
         if unit in policy.roles.quasi_identifiers:
-            message = f"Column {unit!r} is a quasi-identifier and cannot tell persons apart as unit."
+            message = (
+                f"Column {unit!r} is a quasi-identifier and cannot tell persons apart as unit. Name another."
+            )
             raise PolicyError(message)
     _ = policy.population  # refuses several

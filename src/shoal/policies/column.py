@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
 from shoal.core.schema import Role
 
@@ -52,6 +52,15 @@ class Column(BaseModel):
         """Refuse what is not a number, and true, which Python takes for 1."""
         if type(value) is not int or value not in (1, 2, 3):
             message = f"must be a whole number, 1, 2 or 3, got {value!r}"
+            raise ValueError(message)
+        return value
+
+    @field_validator("max_level", "min_level", "weight", mode="before")
+    @classmethod
+    def _true_is_no_number(cls, value: Any, about: ValidationInfo) -> Any:
+        """Refuse true, which Python takes for 1."""
+        if isinstance(value, bool):
+            message = f"must be a {'number' if about.field_name == 'weight' else 'whole number'}, got {value}"
             raise ValueError(message)
         return value
 

@@ -10,8 +10,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from shoal.assessing.nearly_unique import NEARLY_UNIQUE, nearly_unique
+from shoal.core.builder import COMMA
 from shoal.core.contracts import Engine
 from shoal.core.counts import Counts, Domain, missing_records
+from shoal.core.dates import begins_with_month
 from shoal.core.schema import AS_IS, Role
 from shoal.errors import DataError
 from shoal.identifiers.looks import looks_like, may_be
@@ -19,8 +21,8 @@ from shoal.identifiers.names import is_address, is_person, is_postcode, name_per
 from shoal.identifiers.rule import IDENTIFIERS, Finding, unique_code
 from shoal.policies.value_kinds import (
     alike,
+    bands,
     kind_of,
-    months_first,
     postcodes,
     unclear_commas,
     unknown_codes,
@@ -66,7 +68,7 @@ def guess_columns(
     for name in names:
         counts, domain = known[name] if name in known else next(fresh)
         if not counts.records:
-            message = "The table has no rows."
+            message = "The table has no rows. Give one that has records."
             raise DataError(message)
         yield guess_column(name, counts, domain, persons=persons), counts, domain
 
@@ -112,7 +114,7 @@ def guess_column(name: str, counts: Counts, domain: Domain, *, persons: bool = F
 
 def _notes(name: str, kind: str, texts: Sequence[str], removed: bool) -> Iterator[str]:
     """Yield what a column's values make uncertain, without one of them."""
-    if kind == "date" and months_first(texts):
+    if kind == "date" and begins_with_month(texts) is None:
         yield (
             f"Column {name!r} has dates that may begin with the day or with the month. The day is taken: if "
             "it is the month, write %m before %d in its format."
@@ -120,7 +122,9 @@ def _notes(name: str, kind: str, texts: Sequence[str], removed: bool) -> Iterato
     if kind == "category" and unclear_commas(texts):
         yield (
             f"Column {name!r} may hold numbers, but its commas may be decimal signs or part thousands. If "
-            "they are decimal signs, give it bands, as hierarchy: {intervals: [1, 2, 4], decimal: ','}."
+            "they are decimal signs, give it bands, as hierarchy: {intervals: "
+            f"{bands(texts, COMMA)['intervals']}, decimal: ','}}. If they part thousands, leave them out of "
+            "the table."
         )
     if removed or kind not in ("category", "code"):
         return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from decimal import Decimal
 from fractions import Fraction
 
@@ -35,8 +36,12 @@ def share_in(limit: float | str) -> float | str | None:
 
 
 def read_limit(limit: object) -> tuple[Decimal, bool]:
-    """Read a limit as a number and whether it is a share of the records."""
-    text = str(limit).strip()
+    """Read a limit as a number and whether it is a share of the records.
+
+    >>> read_limit("5,5%") == read_limit("5.5%"), read_limit("0,05") == read_limit(0.05)
+    (True, True)
+    """
+    text = decimal_point(str(limit).strip())
     percent = text.endswith("%")
     try:
         number = Decimal(text.removesuffix("%")) / (100 if percent else 1)
@@ -45,6 +50,7 @@ def read_limit(limit: object) -> tuple[Decimal, bool]:
     except ArithmeticError:
         message = (
             f"suppression_limit must be a share such as 5% or 0.05, or a number of records, got {limit!r}."
+            f"{_without_comma(text)}"
         )
         raise PolicyError(message) from None
     share = percent or "." in text or "e" in text.lower()
@@ -57,13 +63,28 @@ def read_limit(limit: object) -> tuple[Decimal, bool]:
     return number, share
 
 
+def decimal_point(text: str) -> str:
+    """Write a decimal comma as a point, where it can be nothing else: 1,500 may be records.
+
+    >>> decimal_point("5,5%"), decimal_point("0,05"), decimal_point("1,500")
+    ('5.5%', '0.05', '1,500')
+    """
+    return text.replace(",", ".") if re.fullmatch(r"[0-9]+,[0-9]+\s*%|0,[0-9]+", text) else text
+
+
+def _without_comma(text: str) -> str:
+    """Ask for a number of records without commas."""
+    plain = text.replace(",", "")
+    return f" Write {plain} for so many records." if plain != text and plain.isdecimal() else ""
+
+
 def share_of(share: float | str, what: str) -> float:
     """Read a share above 0 and at most 1.
 
     >>> share_of("1/11", "threshold") == 1 / 11, share_of("5%", "threshold"), share_of(0.2, "threshold")
     (True, 0.05, 0.2)
     """
-    text = str(share).strip()
+    text = decimal_point(str(share).strip())
     percent = text.endswith("%")
     try:
         number = Fraction(text.removesuffix("%").strip()) / (100 if percent else 1)

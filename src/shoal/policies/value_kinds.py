@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
 from shoal.core.builder import POINT, decimal_of, has_commas, number_of
-from shoal.core.calendar import AFTER_DATES, minute_of
+from shoal.core.calendar import minute_of
+from shoal.core.dates import styles_of
 from shoal.identifiers.values import is_date
 
 # The only values that a first policy may hold, in small letters.
@@ -16,9 +16,6 @@ _UNKNOWN = frozenset((
     "unknown", "u", "?", "na", "n/a", "-", "none", "-1", "99", "999", "9999", "99999", "999999", "unbekannt",
     "k.a.", "k. a.", "keine angabe", "inconnu", "desconocido", "sconosciuto", "onbekend", "desconhecido",
 ))  # fmt: skip
-_DAYS = ("%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y%m%d")
-_TIMES = ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p")
-_DATE_FORMATS = (None, *(day + time for time in _TIMES for day in _DAYS))
 
 
 def unknown_codes(texts: Sequence[str]) -> list[str]:
@@ -48,18 +45,14 @@ def kind_of(texts: Sequence[str], unknown: Sequence[str]) -> tuple[str, Any]:
     if not texts:
         return "empty", "flat"
     days = len(texts) > 5 and all(len(text) == 8 and text.isdigit() and is_date(text) for text in texts)
-    if days and all(_is_date(text, "%Y%m%d") for text in texts):
+    if days and "%Y%m%d" in styles_of(texts):
         return "date", _dates("%Y%m%d") | extra
     length = len(texts[0])
     decimal = decimal_of(texts)
     if decimal and not _are_codes(texts):
-        return "number", _bands(texts, decimal) | extra if len(texts) > 5 else "flat"
-    for style in _DATE_FORMATS:
-        if all(_is_date(text, style) for text in texts):
-            return "date", _dates(style) | extra
-    for style in _DAYS:  # some with a time, some without
-        if all(any(_is_date(text, style + time) for time in AFTER_DATES) for text in texts):
-            return "date", _dates(style) | extra
+        return "number", bands(texts, decimal) | extra if len(texts) > 5 else "flat"
+    for style in styles_of(texts):
+        return "date", _dates(style) | extra
     if all(":" in text and minute_of(text) is not None for text in texts):
         return "time", {"times": ["hour", "part_of_day"], **extra}
     if len(texts) > 5 and 3 <= length <= 12 and all(len(t) == length and _is_code(t) for t in texts):
@@ -92,17 +85,12 @@ def unclear_commas(texts: Sequence[str]) -> bool:
     return decimal_of(texts) is None and bool(texts) and has_commas(texts)
 
 
-def months_first(texts: Sequence[str]) -> bool:
-    """Tell whether dates such as 05/03/2024 may begin with the month as well as with the day."""
-    return all("/" in text[:3] and max(map(int, text.split("/")[:2])) <= 12 for text in texts)
-
-
 def alike(texts: Sequence[str]) -> bool:
     """Tell whether some texts differ only by case or by spaces around them."""
     return len({text.strip().casefold() for text in texts}) < len(texts)
 
 
-def _bands(texts: Sequence[str], decimal: str) -> dict[str, Any]:
+def bands(texts: Sequence[str], decimal: str) -> dict[str, Any]:
     """Return bands that fit numbers, with their decimal sign where it is no point."""
     numbers = [number for text in texts if (number := number_of(text, decimal)) is not None]
     sign = {} if decimal == POINT else {"decimal": decimal}
@@ -117,14 +105,6 @@ def _are_codes(texts: Sequence[str]) -> bool:
         and any(text[0] == "0" for text in texts)
         and all(len(text) == length and text.isdigit() for text in texts)
     )
-
-
-def _is_date(text: str, style: str | None) -> bool:
-    try:
-        _ = datetime.strptime(text, style) if style else datetime.fromisoformat(text)
-    except ValueError:
-        return False
-    return style is not None or "-" in text
 
 
 def _is_code(text: str) -> bool:

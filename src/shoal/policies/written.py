@@ -8,14 +8,14 @@ from typing import Any
 
 import yaml
 
+from shoal.engines.names import TABLE_FILES
 from shoal.errors import PolicyError
-
-_TABLES = (".csv", ".tsv", ".gz", ".parquet", ".arrow", ".feather", ".xlsx")
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
     """Read the entries of a policy."""
-    if path.suffix.lower() in _TABLES and path.is_file():
+    ending = path.suffix.lower()
+    if ending in TABLE_FILES and ending != ".txt" and path.is_file():  # which may hold anything
         message = f"{str(path)!r} is a table, by its ending, and no policy. Are the two swapped?"
         raise PolicyError(message)
     try:

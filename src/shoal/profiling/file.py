@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import json
 import mmap
-import os
-import secrets
 import zlib
 from collections.abc import Mapping
 from importlib.metadata import version
@@ -21,7 +19,7 @@ from shoal.core.arrays import IntArray
 from shoal.core.lattice import Lattice
 from shoal.core.tabulate import Table
 from shoal.errors import DataError, OutputError
-from shoal.outputs import cannot, check_place
+from shoal.outputs import cannot, check_place, whole
 from shoal.profiling.grouping import Grouping
 from shoal.profiling.source import PolicyWish
 
@@ -43,18 +41,8 @@ def save(profile: Profile, path: Path, *, force: bool = False) -> Path:
     body, index = _packed(arrays)
     text = json.dumps(_header(profile) | {"arrays": index}, ensure_ascii=False, allow_nan=False).encode()
     first = f"{_FORMAT} {zlib.crc32(body, zlib.crc32(text)):08x}".encode()
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}.tmp")
-    try:
-        with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-            for part in (_MAGIC, first, b"\n", text, b"\n", body):
-                file.write(part)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except OSError as error:
-        raise cannot(path, error) from None
-    finally:
-        temporary.unlink(missing_ok=True)
+    with whole(path) as file:
+        file.writelines((_MAGIC, first, b"\n", text, b"\n", body))
     return path
 
 

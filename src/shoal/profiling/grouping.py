@@ -22,6 +22,7 @@ from shoal.core.arrays import FloatArray, IntArray
 from shoal.core.lattice import Lattice
 from shoal.core.problem import Problem
 from shoal.errors import UsageError
+from shoal.policies.shares import decimal_point
 
 
 @dataclass(frozen=True)
@@ -121,7 +122,7 @@ def best_first(lattice: Lattice, grouping: Grouping, score: str) -> Iterator[int
 
 def share_of(share: float | str) -> Fraction:
     """Read a share of the lattice: 10%, 0.1, or 10 for percent."""
-    text = str(share).strip()
+    text = decimal_point(str(share).strip())
     try:
         decimal = Decimal(text.removesuffix("%"))
         bounded = len(text) <= _LONGEST and decimal.is_finite() and abs(decimal.adjusted()) <= _LONGEST

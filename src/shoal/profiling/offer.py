@@ -135,7 +135,7 @@ def _check_offer(offer: Mapping[str, Any]) -> None:
         if key not in _KEYS:
             raise UnknownName(str(key), "entry of an offer", _KEYS)
     if "k" in offer and "l" in offer:
-        message = "An offer has a k or an l, not both."
+        message = "An offer has a k or an l, not both. Leave one out."
         raise UsageError(message)
     for key, least in (("k", 1), ("l", 1), ("limit", 0)):
         if key in offer and (type(offer[key]) is not int or offer[key] < least):

@@ -43,14 +43,14 @@ def request_of(
     """Check the wishes, and take what is left out from the profile's policy."""
     model, least = _strength(profile, k, l)
     if sensitive is not None and model == "k":
-        message = "A sensitive column is for l; k looks at sizes alone."
+        message = "A sensitive column is for l; k looks at sizes alone. Ask for l, or leave sensitive out."
         raise UsageError(message)
     wish = profile.wish
     limit = wish.limit if suppression_limit is None else limit_in_records(suppression_limit, profile.records)
     if prefer not in ("height", "loss"):
         raise UnknownName(str(prefer), "preference", ["height", "loss"])
     if metric is not None and prefer != "loss":
-        message = "A metric is for prefer: loss."
+        message = "A metric is for what loses least. Prefer loss, or leave the metric out."
         raise UsageError(message)
     if prefer == "loss":
         metric = _metric(profile, metric, limit)
@@ -87,7 +87,7 @@ def _sensitive(profile: Profile, sensitive: str | None) -> str:
     if len(profile.sensitive) == 1:
         return profile.sensitive[0]
     if not profile.sensitive:
-        message = "The profile knows no l: its policy names no sensitive column."
+        message = "The profile knows no l: its policy names no sensitive column. Ask for k."
     else:
         message = f"Say which sensitive column l is about: {', '.join(profile.sensitive)}."
     raise UsageError(message)
@@ -136,7 +136,7 @@ def _allowed(profile: Profile, max_level: Mapping[str, int] | None) -> dict[str,
         highest = min(allowed[name] for name in names)
         lowest = max(profile.wish.min_level.get(name, 0) for name in names)
         if highest < lowest:
-            message = f"max_level of {names[0]!r} is {highest}; the policy's min_level is {lowest}."
+            message = f"max_level of {names[0]!r} is {highest}; the policy's min_level is {lowest}. Raise it."
             raise UsageError(message)
         allowed |= dict.fromkeys(names, highest)
     return allowed

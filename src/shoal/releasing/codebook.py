@@ -14,6 +14,7 @@ from shoal.core.hierarchy import MISSING
 from shoal.core.problem import Problem
 from shoal.core.recoding import Recoding
 from shoal.core.regions import Regions
+from shoal.core.targets import Target
 from shoal.policy import Policy
 
 Row = Sequence[object]
@@ -25,7 +26,7 @@ def codebook_path(output: Path) -> Path:
 
 
 def write_codebook(
-    path: Path, policy: Policy, recoding: Recoding, labels: Mapping[str, Sequence[str]]
+    target: Target, policy: Policy, recoding: Recoding, labels: Mapping[str, Sequence[str]]
 ) -> None:
     """Write a row for every label used; a column kept as is has one row."""
     rows: list[Row] = []
@@ -42,7 +43,7 @@ def write_codebook(
     if recoding.apart:
         covers = f"a second table holds each group's values of {recoding.apart}"
         rows.append((group_column(recoding.apart), "", "", covers))
-    _write(path, ("column", "level", "label", "covers"), rows, 0o644)
+    _write(target.path, ("column", "level", "label", "covers"), rows, 0o644, target.separator)
 
 
 def _by_class(rule: Builder, recoding: Recoding, column: int) -> Iterator[Row]:
@@ -127,9 +128,9 @@ def _write_combinations(
     _write(path, header, zip(*values, *shown, regions.sizes.tolist(), fate, strict=True), 0o600)
 
 
-def _write(path: Path, header: Row, rows: Iterable[Row], mode: int) -> None:
+def _write(path: Path, header: Row, rows: Iterable[Row], mode: int, delimiter: str = ",") -> None:
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
     with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file)
+        writer = csv.writer(file, delimiter=delimiter)
         writer.writerow(header)
         writer.writerows(rows)

@@ -30,7 +30,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from shoal.core.contracts import Engine, Target
+from shoal.core.contracts import Engine
+from shoal.core.targets import Target
 from shoal.errors import OutputError, ShoalError
 from shoal.outputs import appeared, cannot, check_place, exists, private_folder, write_private
 from shoal.releasing.locks import abandoned, alone, hidden, lock

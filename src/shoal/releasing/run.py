@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from shoal.assessing.exposure import exposure_at
-from shoal.core.contracts import Engine, Guarantee, Target
+from shoal.core.contracts import Engine, Guarantee
 from shoal.core.problem import Problem
 from shoal.core.progress import Progress, quiet
+from shoal.core.targets import Target
 from shoal.errors import InternalError, OutputError, UsageError
 from shoal.outliers import outliers_of, rare_in
 from shoal.outputs import REPORT, private_folder, write_private
@@ -20,14 +21,14 @@ from shoal.problem import counted, problem_of
 from shoal.recipe import audit_of, recipe_of
 from shoal.release import Release
 from shoal.releasing.codebook import codebook_path, write_codebook, write_mapping
-from shoal.releasing.notes import release_notes
+from shoal.releasing.notes import see
 from shoal.releasing.publish import CODEBOOK, SENSITIVE, Draft, draft
 from shoal.releasing.searched import Searched, searched
 from shoal.releasing.task import Task
 from shoal.reporting.figures import Figures, check_population, figures
 from shoal.sensitive import reference_of
 from shoal.sensitive_table import second_path, sensitive_table, separated
-from shoal.spreadsheet import SAFE, check_safe, make_safe
+from shoal.spreadsheet import is_sheet
 from shoal.verify import Verification, judge
 
 
@@ -44,14 +45,13 @@ def released(
     separated(task.policy)  # what it refuses is refused before the work
     run = Run(task, engine, progress or quiet)
     with closing(engine):
-        if task.spreadsheet_safe:
-            check_safe(task.policy, None if output is None else engine.target(output))
+        task.sheet.check(task.policy, None if output is None else engine.target(output))
         return run.in_memory(table) if output is None else _to_file(table, run, output, force=force)
 
 
 def _to_file(table: Any, run: Run, output: str | Path, *, force: bool) -> Release:
     """Release to a file, or to a table of a database, unless that is what is read."""
-    target = run.engine.target(output)
+    target = run.task.sheet.on(run.engine.target(output))
     beside = {CODEBOOK: codebook_path(target.path)}
     if (second := second_path(run.policy, target)) is not None:
         beside[f"{SENSITIVE}{target.ending}"] = second
@@ -100,8 +100,8 @@ class Run:
 
     def to_file(self, source: Any, begun: Draft) -> Release:
         """Release to what a draft waits for, counted from what was written."""
-        found = self.find(source)
         target = begun.stage.target
+        found = self.find(source, runs=is_sheet(target) and not self.task.sheet.safe)
         waiting = f"{SENSITIVE}{target.ending}"
         with self.phase("recode"):
             begun.stage.write(self.recode(found))
@@ -112,10 +112,10 @@ class Run:
         told: Figures = {}
         if self.task.report:  # before cells are made safe: they are compared with those of the input
             told = figures(self.engine, self.policy, found, waits, self.phase, self.progress)
-        if self.task.spreadsheet_safe:
+        if self.task.sheet.rewrites:
             with self.phase("escape"):
                 for path in (waits, *([] if written is None else [written])):
-                    make_safe(Path(path))
+                    self.task.sheet.finish(Path(path), target)
         verification = self.check(found, waits, written)
         release = self.release(
             found,
@@ -133,20 +133,20 @@ class Run:
         recipe = recipe_of(self.policy, found.problem, found.evaluation, found.domains)
         if self.task.mapping:
             write_mapping(begun.private / "mapping", found.problem, found.recoding, found.domains)
-        write_codebook(begun.private / CODEBOOK, self.policy, found.recoding, found.labels)
-        if self.task.spreadsheet_safe:
-            make_safe(begun.private / CODEBOOK)
+        book = self.task.sheet.on(Target(str(begun.private / CODEBOOK), "file", ".csv"))
+        write_codebook(book, self.policy, found.recoding, found.labels)
+        self.task.sheet.finish(book.path, book)
         if self.task.report:
             write_private(begun.private / REPORT, self.task.report(release))
         home = begun.commit(recipe, audit_of(release.to_dict(), release.verification))
         return replace(release, recipe=home)
 
-    def find(self, source: Any) -> Searched:
-        """Count and search."""
+    def find(self, source: Any, *, runs: bool = False) -> Searched:
+        """Count and search; `runs`: what is released may be opened by what runs formulas."""
         table = self.engine.open(source)
         with self.phase("count"):
             counts, domains = counted(table, self.policy, self.engine)
-            notes = release_notes(self.policy, self.engine, table, counts)
+            seen = see(self.policy, self.engine, table, counts, formulas=runs)
         if self.task.report:
             check_population(self.policy, counts.records)
         problem = problem_of(self.policy, counts, domains, self.task.levels, self.engine.memory)
@@ -154,7 +154,9 @@ class Run:
         with self.phase("search"):
             name, evaluation = self.task.found(problem, self.progress)
         mask = self.policy.suppressed == "mask"
-        return searched(table, domains, problem, name, evaluation, mask=mask, notes=notes)
+        found = searched(table, domains, problem, name, evaluation, mask=mask)
+        formulas = seen.formulas(found.labels) if runs else ()
+        return replace(found, notes=(*seen.notes(), *formulas))
 
     def warm(self, problem: Problem) -> None:
         """Compile the kernels that will be needed, where this has not been done on this machine."""
@@ -227,7 +229,7 @@ class Run:
             exposure=exposure_at(found.problem.counts),
             losses=found.losses,
             vanished=found.vanished,
-            notes=(*found.notes, *([SAFE] if self.task.spreadsheet_safe else [])),
+            notes=(*found.notes, *self.task.sheet.notes),
             outliers=outliers_of(self.policy, found.problem, found.evaluation.node),
             **where,
         )

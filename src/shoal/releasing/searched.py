@@ -50,7 +50,6 @@ def searched(
     evaluation: Evaluation,
     *,
     mask: bool,
-    notes: tuple[str, ...] = (),
 ) -> Searched:
     """Work out what the found recoding does to an open table; `mask`: the suppressed are wished masked."""
     recoding = evaluation.recoding or problem.recoding(evaluation.node)
@@ -70,7 +69,7 @@ def searched(
     masks = masks and not (_empty(recoding, classes, domains) & ~gone).any()
     losses = losses_of(problem, recoding, classes, gone)
     vanished = vanished_in(problem, recoding, classes, gone)
-    told = labels, kept, masks, losses, vanished, notes
+    told = labels, kept, masks, losses, vanished
     return Searched(table, domains, problem, algorithm, evaluation, recoding, *told)
 
 

@@ -11,11 +11,12 @@ import os
 import shutil
 from abc import ABC, abstractmethod
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from shoal.core.contracts import Engine, TableEngine, Target
+from shoal.core.contracts import Engine
+from shoal.core.targets import TableEngine, Target
 from shoal.errors import OutputError
 from shoal.outputs import appeared
 
@@ -75,7 +76,7 @@ class FileStage(Stage):
 
     def write(self, table: Any) -> None:
         """Write the file."""
-        self.engine.write(table, Target(str(self.waiting), self.target.kind, self.target.ending))
+        self.engine.write(table, replace(self.target, name=str(self.waiting)))
 
     def digest(self) -> str:
         """Return the file's SHA-256."""

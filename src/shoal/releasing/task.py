@@ -15,6 +15,7 @@ from shoal.policy import Policy, named
 from shoal.problem import check_label
 from shoal.release import Release
 from shoal.search import search
+from shoal.spreadsheet import AS_IT_IS, Sheet
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class Task:
     regions: Saved | None = None
     mapping: bool = False  # to the private folder: what became of every value
     report: Callable[[Release], str] | None = None  # likewise: writes the page that tells of the release
-    spreadsheet_safe: bool = False  # no cell begins like a formula
+    sheet: Sheet = AS_IT_IS  # how a text file is written
 
     def found(self, problem: Problem, progress: Progress) -> tuple[str, Evaluation]:
         """Search for the recoding, or put the one that is given on the problem."""

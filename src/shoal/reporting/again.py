@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from shoal.core.contracts import Target
 from shoal.core.markup import Html, table, tag
+from shoal.core.targets import Target
 from shoal.outputs import REPORT, private_folder
 from shoal.recipe import packages
 

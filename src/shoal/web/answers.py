@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 Status = Literal["waiting", "running", "done", "failed", "cancelled"]  # of a job
 
@@ -59,7 +59,10 @@ class StateAnswer(BaseModel):
 
     table: str | None
     records: int | None
-    notes: list[str]  # on how the table was read
+    notes: Annotated[
+        list[str],
+        Field(description="What should be known of how the table was read, as that it is not UTF-8."),
+    ]
     steps: list[StepAnswer]
     jobs: list[JobAnswer]
     node: dict[str, int] | None

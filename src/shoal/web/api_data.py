@@ -43,7 +43,7 @@ def choose_table(desk: str, own: Own, desks: All, begin: Begin, asked: TableRequ
         return begin("open", own.open_sample)
     if asked.source == "given":
         if desks.data is None:
-            message = "No table was given with the command."
+            message = "No table was given with the command. Upload one, or take the sample."
             raise Refused(message, "source")
         return begin("open", lambda tell: desks.begin(desk, tell))
     path = desks.below(asked.name or "")
@@ -65,7 +65,7 @@ async def upload_table(
             async for piece in _pieces(request):
                 await anyio.to_thread.run_sync(upload.write, piece)
     except ClientDisconnect:
-        message = "The upload was not finished."
+        message = "The upload was not finished. Send it again."
         raise Refused(message, "file") from None
     return begin("open", lambda tell: desks.place(desk, upload.path, upload.name, tell))
 

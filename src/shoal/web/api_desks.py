@@ -11,6 +11,7 @@ from shoal.web.answers import DeskAnswer, JobAnswer, StateAnswer
 from shoal.web.api_parts import All, Own
 
 routes = APIRouter()
+Wait = Annotated[float, Query(ge=0, le=30, description="Seconds to wait for the job's end, at most 30.")]
 
 
 @routes.post("/desks", status_code=201, response_model=DeskAnswer)
@@ -40,10 +41,8 @@ def leave_desk(desk: str, own: Own, desks: All) -> None:
 
 
 @routes.get("/desks/{desk}/jobs/{job}", response_model=JobAnswer)
-def job_status(
-    desk: str, job: str, own: Own, desks: All, wait: Annotated[float, Query(ge=0, le=30)] = 0.0
-) -> Any:
-    """Tell how far a job is; `wait` waits so many seconds for its end."""
+def job_status(desk: str, job: str, own: Own, desks: All, wait: Wait = 0.0) -> Any:
+    """Tell how far a job is; `wait` waits so many seconds for its end, at most 30."""
     found = desks.jobs.job(desk, job)
     found.wait(wait)
     return found

@@ -7,7 +7,7 @@ from typing import Any
 from fastapi import APIRouter
 from fastapi.responses import FileResponse, Response, StreamingResponse
 
-from shoal.spreadsheet import is_text_table, safe_lines
+from shoal.spreadsheet import Sheet, is_text_table, lines_of
 from shoal.web.answers import JobAnswer
 from shoal.web.api_parts import Begin, Own, there
 from shoal.web.downloads import media_type
@@ -38,7 +38,11 @@ def release(own: Own, begin: Begin, asked: ReleaseRequest) -> Any:
 
 @routes.get("/desks/{desk}/release")
 def released(own: Own) -> dict[str, Any]:
-    """Return what was released, its verification and the files to download."""
+    """Return what was released, its verification and the files to download.
+
+    `notes` holds what to look at again; `outliers`, after `mu-argus`, the sets of columns that are rare
+    together, by numbers, and is null after other algorithms.
+    """
     found = there(own.released, "Release first.")
     paths = ("output", "recipe", "codebook", "report")  # of the server: downloads have names of their own
     told = {name: value for name, value in found.to_dict().items() if name not in paths}
@@ -46,14 +50,19 @@ def released(own: Own) -> dict[str, Any]:
 
 
 @routes.get("/desks/{desk}/files/{file}", response_class=Response)
-def download(own: Own, file: str, safe: bool = False) -> Response:
+def download(own: Own, file: str, safe: bool = False, semicolons: bool = False) -> Response:
     """Download a file of the release.
 
     With `safe`, cells of a CSV that begin with =, +, -, @, a tab or a carriage return get an
-    apostrophe in front, so that a spreadsheet does not run them. Negative numbers become text.
+    apostrophe in front, so that a spreadsheet does not run them. Negative numbers become text. With
+    `semicolons`, these part the values of a CSV, and it begins with a byte order mark, as Excel in much of
+    Europe expects.
     """
     path = own.file(file)
-    if not safe or not is_text_table(path):
+    semicolons = semicolons and path.suffix == ".csv"
+    if not (safe or semicolons) or not is_text_table(path):
         return FileResponse(path, media_type=media_type(path), filename=path.name)
-    named = {"content-disposition": f'attachment; filename="safe-{path.name}"'}
-    return StreamingResponse(safe_lines(path), media_type=media_type(path), headers=named)
+    sheet = Sheet(safe, ";" if semicolons else None, semicolons)
+    name = f"safe-{path.name}" if safe else path.name
+    named = {"content-disposition": f'attachment; filename="{name}"'}
+    return StreamingResponse(lines_of(path, sheet), media_type=media_type(path), headers=named)

@@ -217,7 +217,7 @@ class Columns:
 
     def _check(self, column: str) -> None:
         if column not in self.opened.names:
-            error = UnknownName(column[:80], "column", self.opened.names, in_order=True)
+            error = UnknownName(column[:80], "column", self.opened.names)
             error.field = "column"  # type: ignore[attr-defined]
             raise error
 

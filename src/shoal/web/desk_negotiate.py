@@ -96,7 +96,7 @@ class Negotiating(Diagnosing):
         else:
             found = getattr(answer, kind)
         if found is None:
-            message = "The last answer has no such offer."
+            message = "The last answer has no such offer. Take one that it has."
             raise Refused(message, "column" if kind == "column" else "kind")
         return found
 

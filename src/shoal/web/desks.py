@@ -40,7 +40,7 @@ class Desks:
     ) -> None:
         self.folder = None if folder is None else Path(folder).resolve()  # to choose files below
         if self.folder is not None and not self.folder.is_dir():
-            message = f"The folder {str(folder)!r} does not exist."
+            message = f"The folder {str(folder)!r} does not exist. Create it, or name another."
             raise Refused(message, "folder")
         self.data = None if data is None else Path(data)  # with which every desk begins
         self.policy = None if policy is None else Policy.load(policy)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from shoal.errors import ShoalError
-from shoal.policies.shares import limit_in_records
+from shoal.policies.shares import decimal_point, limit_in_records
 from shoal.profile import Profile
 from shoal.profiling.offer import Offer
 from shoal.web import look
@@ -106,7 +106,7 @@ class Dials:
 
     def thousandths(self) -> int:
         """Return the limit where the slider shows it."""
-        text = str(self.said["limit"]).strip()
+        text = decimal_point(str(self.said["limit"]).strip())
         try:
             share = float(text[:-1]) / 100 if text.endswith("%") else float(text) / self.profile.records
         except ValueError:

@@ -206,7 +206,7 @@ class Jobs:
         """Return a desk's job; another desk's is not told of."""
         found = self._jobs.get(name)
         if found is None or found.desk != desk:
-            message = "There is no such job."
+            message = "There is no such job. Those of a desk are listed with it."
             raise Unknown(message, "job")
         return found
 

@@ -103,7 +103,11 @@ def entry(
     wait: float = 0.25,
     **props: Any,
 ) -> tuple[Element, TextElement]:
-    """Make a field with its label and the place for its error; `take` is given the text as it is typed."""
+    """Make a field with its label and the place for its error.
+
+    `take` is given the text as it is typed, a little late, and at once where the field is left: so a press of
+    a button acts on what is typed.
+    """
     with box("field"):
         with box("field", "label"):
             tag("span", label)
@@ -113,10 +117,13 @@ def entry(
         wrong = no_fault()
 
     def changed(event: Any) -> Any:
+        if str(event.args) == str(made._props["value"]):  # it was told when the field was left
+            return None
         made._props["value"] = str(event.args)
         return take(str(event.args))
 
     made.on("input", changed, js_handler=_VALUE, throttle=wait, leading_events=False)
+    made.on("change", changed, js_handler=_VALUE)
     return made, wrong
 
 

@@ -18,7 +18,7 @@ def _plain(value: Any) -> Any:
         one, depth = waiting.pop()
         seen += 1
         if depth > _DEEPEST or seen > _MOST:
-            message = "too deep or too long"
+            message = "it is too deep or too long; send less at once"
             raise ValueError(message)
         if isinstance(one, float) and not math.isfinite(one):
             message = "numbers must be finite"
@@ -27,7 +27,7 @@ def _plain(value: Any) -> Any:
             message = "the number is too large"
             raise ValueError(message)
         if isinstance(one, str) and any(0xD800 <= ord(letter) <= 0xDFFF for letter in one):
-            message = "the text is not valid"
+            message = "the text is not valid; send it as UTF-8"
             raise ValueError(message)
         if isinstance(one, Mapping):
             waiting += [(part, depth + 1) for pair in one.items() for part in pair]
@@ -40,7 +40,7 @@ Plain = Annotated[Any, AfterValidator(_plain)]
 Whole = Annotated[int, Field(ge=1, le=10**9, strict=True)]
 Limit = Annotated[int, Field(ge=0, le=10**12, strict=True)] | Annotated[
     float, Field(ge=0, le=1, allow_inf_nan=False, strict=True)
-] | Annotated[str, Field(max_length=20, pattern=r"^[0-9.]+%?$")]  # fmt: skip
+] | Annotated[str, Field(max_length=20, pattern=r"^[0-9.,]+%?$")]  # fmt: skip
 Seconds = Annotated[float, Field(gt=0, le=86_400, allow_inf_nan=False)]
 Name = Annotated[str, Field(max_length=1000)]
 Level = Annotated[int, Field(ge=0, le=1000, strict=True)]

@@ -7,6 +7,7 @@ import socket
 import sys
 import tempfile
 import threading
+import warnings
 import webbrowser
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -19,9 +20,10 @@ from fastapi.responses import HTMLResponse, Response
 from pydantic_core import to_json
 from starlette.exceptions import HTTPException
 
-from shoal.errors import Infeasible, InternalError, OutOfTime, ShoalError
+from shoal.errors import Infeasible, InternalError, Note, OutOfTime, ShoalError
 from shoal.web.api import router
 from shoal.web.desks import UPLOAD_LIMIT, Desks
+from shoal.web.faults import fault_of
 from shoal.web.keys import Keys, check_host
 from shoal.web.refusals import NotReady, Refused, TooLarge, Unknown, field_of
 from shoal.web.security import Guard
@@ -101,11 +103,12 @@ async def _told(_: Request, error: Exception) -> Response:
     return _error(status, str(error), field_of(error), nearest)
 
 
-async def _invalid(_: Request, error: Exception) -> Response:
+async def _invalid(request: Request, error: Exception) -> Response:
     """Answer what does not fit the request's model, without what was sent."""
-    first = error.errors()[0] if isinstance(error, RequestValidationError) else {"loc": (), "msg": ""}
-    names = [str(part) for part in first["loc"] if isinstance(part, str)][1:]
-    return _error(422, str(first["msg"]).removeprefix("Value error, "), names[0] if names else None)
+    found = error.errors() if isinstance(error, RequestValidationError) else []
+    body = getattr(request.scope.get("route"), "body_field", None)
+    known = getattr(getattr(getattr(body, "field_info", None), "annotation", None), "model_fields", ())
+    return _error(422, *fault_of(found, known))
 
 
 async def _http(_: Request, error: Exception) -> Response:
@@ -179,7 +182,7 @@ def serve(
 
     check_host(host, password)
     if data is not None and not Path(data).is_file():
-        message = f"There is no table {str(data)!r}."
+        message = f"There is no table {str(data)!r}. Look at its name and at the folder."
         raise Refused(message, "data")
     with _listening(host, port) as listener:
         chosen = int(listener.getsockname()[1])
@@ -202,7 +205,10 @@ def serve(
                 timeout_graceful_shutdown=3,
                 proxy_headers=False,
             )
-            uvicorn.Server(config).run(sockets=[listener])
+            with warnings.catch_warnings():
+                # Pages and the API tell them, under the name of the upload.
+                warnings.simplefilter("ignore", Note)
+                uvicorn.Server(config).run(sockets=[listener])
         finally:
             tempfile.tempdir = elsewhere
             desks.close()

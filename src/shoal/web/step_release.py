@@ -41,7 +41,9 @@ class _Release:
 
     def __init__(self, room: Room) -> None:
         self.room = room
-        self.said: dict[str, Any] = room.seat.said.setdefault("release", {"form": "csv", "safe": False})
+        self.said: dict[str, Any] = room.seat.said.setdefault(
+            "release", {"form": "csv", "safe": False, "semicolons": False}
+        )
         desk = room.desk
         with look.box("split halves", style="align-items: start"):
             with look.card("What the release will do"):
@@ -183,16 +185,25 @@ class _Release:
                 "Negative numbers become text.",
                 "muted small",
             )
+        if safe and files["release"].suffix == ".csv":
+            look.check("Semicolons and a byte order mark", self.said["semicolons"], self.part)
+            look.tag("p", "As Excel in much of Europe expects of a CSV.", "muted small")
 
     def make_safe(self, on: bool) -> None:
         """Download text tables with safe cells, or as they are."""
         self.said["safe"] = on
         self.room.refresh()
 
+    def part(self, on: bool) -> None:
+        """Download CSVs with semicolons, or as they are."""
+        self.said["semicolons"] = on
+        self.room.refresh()
+
     def address(self, name: str, text: bool) -> str:
         """Return where a file is downloaded."""
-        safe = "?safe=true" if self.said["safe"] and text else ""
-        return f"/api/desks/{self.room.seat.desk}/files/{name}{safe}"
+        wished = [f"{wish}=true" for wish in ("semicolons", "safe") if self.said[wish] and text]
+        asked = f"?{'&'.join(wished)}" if wished else ""
+        return f"/api/desks/{self.room.seat.desk}/files/{name}{asked}"
 
 
 def _model(check: ModelCheck) -> str:
