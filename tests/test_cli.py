@@ -751,7 +751,7 @@ def test_prefixes_that_do_not_nest_are_refused(desk: Desk) -> None:
 def test_a_ragged_csv_hierarchy_is_refused_with_its_line(desk: Desk) -> None:
     desk.write("sex.csv", f"{SECRET}f;any;*\n{SECRET}m;*\n")
     desk.write_policy(columns(sex={"role": QUASI, "hierarchy": {"csv": "sex.csv"}}))
-    desk.refused(says=["Hierarchy of 'sex'", "row 2 has 2 levels", "row 1 has 3"])
+    desk.refused(says=["Hierarchy of 'sex'", "row 2 has 2 levels", "the first 3"])
 
 
 def test_a_csv_hierarchy_with_a_value_twice_is_refused_with_its_line(desk: Desk) -> None:
@@ -1057,3 +1057,15 @@ def test_importing_shoal_loads_nothing_heavy() -> None:
     check = f"import sys, shoal; print([name for name in {heavy} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_work_that_cannot_be_stopped_does_not_outlive_the_command_or_make_it_print() -> None:
+    code = (
+        "import sys, threading, time, duckdb; from shoal.cli import main; sys.argv = ['shoal', '--version'];"
+        "work = lambda held=duckdb.connect(): time.sleep(60);"
+        "threading.Thread(target=work, name='shoal-count', daemon=True).start(); main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=50
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"shoal {version('shoal')}\n", "")

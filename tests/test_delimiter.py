@@ -143,17 +143,41 @@ def test_what_contradicts_itself_is_refused(data: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("safe", [False, True])
 def test_one_column_and_names_with_other_delimiters_are_read_back(tmp_path: Path, safe: bool) -> None:
-    for place, columns in enumerate((["a"], ["a;b;c;d", "e"], ["a,b,c", "e"])):
+    for place, columns in enumerate((["a"], ["a;b;c;d", "e"], ["a,b,c", "e"], [","], ["a\r\nb", "e"])):
         table = pa.table(dict.fromkeys(columns, ["1,5,7", "2;5;8"] * 10))
         roles = {name: {"role": "quasi-identifier", "hierarchy": "flat"} for name in columns}
         policy = {"columns": roles, "models": [{"k-anonymity": {"k": 2}}]}
-        for sign in (",", ";") if place else (";",):
+        for sign in (",", ";"):
             out = tmp_path / f"{place}.csv"
             found = shoal.anonymize(
                 table, policy, output=out, delimiter=sign, spreadsheet_safe=safe, force=True
             )
             assert found.verification.verified
             assert shoal.measure(out, policy=policy).records == 20
+
+
+def test_who_brings_semicolons_is_told_how_a_release_has_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("p.yaml").write_text(json.dumps(POLICY | {"suppression_limit": "50%"}), encoding="utf-8")
+    rows = [f"{n};Köln;x{n % 4};y\n" for n in range(20, 30)]
+    Path("t.csv").write_text("age;city;illness;note\n" + "".join(rows), encoding="cp1252")
+    Path("c.csv").write_text(Path("t.csv").read_text("cp1252").replace(";", ","), encoding="utf-8")
+
+    def told(data: str, *options: str) -> str:
+        words = ["anonymize", data, "--policy", "p.yaml", "--force", *options]
+        done = CliRunner().invoke(app, [*words, *([] if "-o" in options else ["-o", "o.csv"])])
+        assert done.exit_code == 0
+        return " ".join(done.stdout.split())
+
+    assert "0 suppressed (0.0%, of at most 5)" in told("t.csv")
+    assert "release with --delimiter semicolon --bom." in told("t.csv")
+    assert told("t.csv", "--bom").endswith("release with --delimiter semicolon.")
+    for quiet in (["--delimiter", "comma"], ["-o", "o.parquet"], ["-o", "o.tsv"]):
+        assert "parted by semicolons" not in told("t.csv", *quiet)
+    assert "parted by semicolons" not in told("c.csv")
+    assert json.loads(told("t.csv", "--json"))["limit"] == 5
 
 
 TEXTS = st.text(",;|\tab\"'\n=", min_size=1, max_size=4)
@@ -182,3 +206,9 @@ def test_whoever_reads_the_header_finds_the_delimiter(names: list[str], sign: st
             return
         assert found == tuple(names)
         engine.close()
+
+
+def test_a_long_cell_is_written_anew(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("a,b\n=1," + "x" * 140_000 + "\n")
+    assert "".join(lines_of(path, Sheet(safe=True, delimiter=";"))) == "a;b\n'=1;" + "x" * 140_000 + "\n"

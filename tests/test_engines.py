@@ -255,7 +255,10 @@ def test_columns_are_counted_each_as_by_itself(place: Callable[[Path], Place], h
 
 LOOKS = [
     *("a.b@example.org", "x a@b.co y", "+49 170 1234567", "(555) 123-4567", "123-45-6789", "0123-4567-89"),
+    *("Tel. 0151 12345678", "le 06 12 34 56 78.", "DE89 3704 0044 0532 0130 00", "am 12.03.2024, 120/80"),
+    *("rufe +49 (0)151 12345678 an", "Tél. 0612345678", "x (555) 123-4567, 123-45-6789", "0830-0900 120 mg"),
     *("=1", "\tq", "-5", "-5-3", "@x", "-1e-05", "a\nb", "+1 (555) 123-4567", "06 12 34 56 78", "", None),
+    *("-5%+cmd", "-1e5+cmd", "-5%", "+1e5"),
 ]
 
 
@@ -268,7 +271,17 @@ def test_every_engine_finds_the_same_in_texts(place: Callable[[Path], Place], he
         found = engine.look(engine.open(texts), ["text", "number"], patterns)
     naive = [sum(bool(text and re.search(pattern, text)) for text in LOOKS) for pattern in patterns]
     assert found == {"text": Look(0, tuple(naive)), "number": Look(len(LOOKS) * 2, (0, 0, 0))}
-    assert naive == [2, 5, 6]
+    assert naive == [2, 10, 8]
+
+
+@pytest.mark.parametrize("place", [place for place in PLACES if "frame" not in place.id])
+def test_every_engine_counts_the_rows_that_hold_nothing(place: Callable[[Path], Place], here: Path) -> None:
+    own = place(here)
+    engine = engine_for(own.options.get("engine", "auto"), own.source)
+    rows = pa.table({"a": ["x", None, "", " ", None], "b": pa.array([None, None, None, 1, None], pa.int64())})
+    with closing(engine):
+        assert engine.empty(engine.open(rows)) == 3
+        assert engine.empty(engine.open(rows.slice(0, 1))) == 0
 
 
 def test_kinds_of_columns_are_counted_as_by_themselves() -> None:

@@ -239,7 +239,7 @@ def test_all_hierarchies_are_checked_at_once(tmp_path: Path) -> None:
     assert plain.exit_code == 2
     assert all("values" not in one for one in json.loads(plain.stdout)["columns"])
     shown = CliRunner().invoke(app, [*arguments, "--reveal"])
-    assert "Values: B" in shown.stderr
+    assert "Values: 'B'" in shown.stderr
     assert "Values" not in CliRunner().invoke(app, arguments).stderr
 
 

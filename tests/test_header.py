@@ -79,7 +79,7 @@ def test_strange_columns_of_a_release_are_counted_and_shown_where_that_is_asked_
     code, told = told_of("age;city;Hiv", verify, tmp_path)
     assert code == 2
     assert "The release has 1 column that the policy does not name." in " ".join(told.split())
-    assert "Columns: Hiv." in told_of("age;city;Hiv", verify + " --reveal", tmp_path)[1]
+    assert "Columns: 'Hiv'." in told_of("age;city;Hiv", verify + " --reveal", tmp_path)[1]
 
 
 def test_a_number_beside_the_column_that_was_asked_for_keeps_the_rest_hidden(tmp_path: Path) -> None:
@@ -106,7 +106,7 @@ def test_a_value_that_is_like_what_was_asked_for_is_not_proposed(
     assert code == 2
     assert f"no column '{asked}', nor one like it" in told
     assert value not in told
-    assert f"Columns: {value}, " in told_of(first, f"{command} --reveal", tmp_path)[1]
+    assert f"Columns: {value!r}, " in told_of(first, f"{command} --reveal", tmp_path)[1]
 
 
 @pytest.mark.parametrize(

@@ -413,7 +413,7 @@ def test_a_csv_in_no_encoding_that_is_known_says_so(tmp_path: Path) -> None:
     ("rows", "message"),
     [
         ("a;g;*\nb;g;x\n", "level 2 splits a group of level 1"),
-        ("a;g\nb\n", "row 2 has 1 level, row 1 has 2"),
+        ("a;g\nb\n", "row 2 has 1 level, the first 2"),
         ("a;g\na;h\n", "row 2 repeats a value with other groups"),
         ("", "is empty"),
     ],

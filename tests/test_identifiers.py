@@ -162,7 +162,10 @@ NAMES = {
     "O": "ip ip_address IPAddress",
     "P": "fingerprint voice_print retina_scan Fingerabdruck",
     "Q": "photo patient_photo portrait Foto",
-    "R": "id passport_number uuid national_id username notes Bemerkungen",
+    "R": "id passport_number uuid national_id username notes Bemerkungen "
+    "Bemerkung Anmerkung Kommentar Notiz Freitext remarque Remarques commentaire observación nota "
+    "Observaciones "
+    "notas opmerking Opmerkingen notitie observação anotações osservazione Annotazioni free_text",
 }
 
 

@@ -55,8 +55,8 @@ def test_values_are_listed_on_request_and_those_left_out_are_counted(
     assert "60 values are not a number" in plain
     assert plain.endswith(" --reveal lists them.\n")
     assert "x00" not in plain
-    assert " Values: x00, x01," in shown
-    assert shown.endswith("x49, and 10 more.\n")
+    assert " Values: 'x00', 'x01'," in shown
+    assert shown.endswith("'x49', and 10 more.\n")
     assert "--reveal" not in shown
 
 
@@ -73,7 +73,7 @@ def test_reveal_is_not_named_where_there_is_no_such_option(strange: Path) -> Non
     told = run("hierarchy", "show", "--policy", "p.yaml", "--column", "age", "young")
     assert told.exit_code == 2
     assert "1 value is not a number" in told.stderr
-    assert told.stderr.endswith("Values: young.\n")
+    assert told.stderr.endswith("Values: 'young'.\n")
     assert "--reveal" not in told.stderr
 
 
@@ -132,6 +132,11 @@ ENTRIES: list[tuple[dict[str, Any], str]] = [
     ),
     ({"label": 5}, "label must be text, got 5."),
     ({"suppression_limit": "1,500"}, "number of records, got '1,500'. Write 1500 for so many records."),
+    ({"suppression_limit": "5,5"}, "got '5,5'. Write 5.5% for a share, or a whole number of records."),
+    ({"suppression_limit": "5.5"}, "got '5.5'. Write 5.5% for a share, or a whole number of records."),
+    ({"suppression_limit": 5.5}, "got 5.5. Write 5.5% for a share, or a whole number of records."),
+    ({"suppression_limit": "150.5"}, "above 100%, got '150.5'. Write a whole number of records."),
+    ({"suppression_limit": "150%"}, "above 100%, got '150%'."),
     ({"population_size": True}, "population_size must be a whole number, got True."),
     ({"population_size": 0}, "population_size must be at least 1, got 0."),
     ({"same_level": ["age"]}, PAIRS),
@@ -159,6 +164,8 @@ def test_a_decimal_comma_is_read_where_it_can_be_nothing_else(strange: Path) -> 
     told = run("compare", "t.csv", "--policy", "p.yaml", "--suppression-limit", "1%,5,5%")
     assert told.exit_code == 2
     assert "'5,5%' can be a share, or two limits. Write 5.5%, or --suppression-limit 5 --supp" in told.stderr
+    told = run("compare", "t.csv", "--policy", "p.yaml", "--suppression-limit", "0,05")
+    assert "'0,05' can be a share, or two limits. Write 0.05, or" in told.stderr
 
 
 def test_a_policy_that_is_not_utf_8_is_told_with_its_line(tmp_path: Path) -> None:
@@ -177,8 +184,12 @@ def test_a_recipe_that_no_longer_holds_says_what_can_be_done(tmp_path: Path) -> 
     assert str(caught.value) == (
         "The recipe no longer holds: at these levels 1 of 3 records would have to be suppressed, and the "
         "limit is 0. A recipe fixes levels, models and limit: anonymize this table anew, with its policy or "
-        "one that asks for less."
+        "one that asks for less. Nearest to the recipe, any one of these would do: a suppression limit of "
+        "1 record (now 0); a higher level: age to 1."
     )
+    many = pa.table({"age": ["1"] * 2000 + [str(n) for n in range(2, 1202)]})
+    with pytest.raises(Infeasible, match=r"levels 1,200 of 3,200 records would .* limit of 1,200 records"):
+        shoal.apply(kept, many)
     with pytest.raises(Infeasible, match="no longer holds: the table has 1 record and every class needs 2"):
         shoal.apply(kept, pa.table({"age": ["1"]}))
 
@@ -243,6 +254,20 @@ PARSED = [
         "There is no option --colums. Did you mean --columns? `shoal measure --help`",
     ),
     (("anonymize", "--limit", "5%"), "Did you mean --suppression-limit or --memory-limit?"),
+    (
+        ("anonymize", "t.csv", "--k", "10"),
+        "There is no option --k. k stands in the policy, under models: k-anonymity: {k: 10}. Or write "
+        "--model k-anonymity:k=10; models given so replace all of the policy's. `shoal anonymize --help`",
+    ),
+    (("anonymize", "t.csv", "--l=zwei"), "Or write --model distinct-l-diversity:l=2; "),
+    (("verify", "t.csv", "--k", "3"), "under models: k-anonymity: {k: 3}. `shoal verify --help`"),
+    (("verify", "t.csv", "--limit", "5%"), "suppression_limit stands in the policy. `shoal verify --help`"),
+    (("anonymize", "t.csv", "-policy", "p.yaml"), "There is no option -policy. Did you mean --policy?"),
+    (("utility", "t.csv", "-policy=p.yaml", "r.csv"), "There is no option -policy. Did you mean --policy?"),
+    (("compare", "a.csv", "b.csv"), "`shoal compare` compares searches on one table. Two tables: `shoal ut"),
+    (("compare", "a.csv", "b.csv", "-p", "p.yaml"), "`shoal risk DATA --policy POLICY --release RELEASE`."),
+    (("report",), "There is no command report: `shoal anonymize --report` writes one"),
+    (("help", "risk"), "There is no command help: `shoal --help` lists the commands"),
     (("measur",), "Unknown command 'measur'. Did you mean 'measure'? Available: demo,"),
     (("hierarchy", "chek"), "Unknown command 'chek'. Did you mean 'check'? Available: show, check."),
     (("anonymize", "t.csv"), "--policy is missing: the policy, a YAML file. `shoal anonymize --help`"),
@@ -262,6 +287,62 @@ def test_the_parser_speaks_as_all_else_does(words: tuple[str, ...], said: str) -
     as_json = run(*words, "--json") if words[-1] != "--k" else run(words[0], "--json", *words[1:])
     assert as_json.exit_code == 2
     assert said in json.loads(as_json.stdout)["message"]
+
+
+@pytest.mark.parametrize("model", ["k-anonymity=10", "k-anonymity,k=10"])
+def test_a_model_without_its_colon_is_told_how_it_is_written(strange: Path, model: str) -> None:
+    assert run(*ANONYMIZE, "--model", model).stderr.endswith("is no name. Write k-anonymity:k=10.\n")
+
+
+def test_a_policy_is_not_written_under_the_name_of_a_table(strange: Path) -> None:
+    told = run("init", "t.csv", "--output", "policy.csv")
+    assert told.exit_code == 2
+    assert "'policy.csv' would be a table, by its ending" in told.stderr
+    assert not Path("policy.csv").exists()
+    assert run("init", "t.csv", "--output", "policy.txt").exit_code == 0
+
+
+def test_all_numbers_of_a_message_have_the_same_look() -> None:
+    policy = {
+        "columns": {"age": {"role": "quasi-identifier", "hierarchy": {"intervals": [10]}, "max_level": 0}},
+        "models": [{"k-anonymity": {"k": 2}}],
+        "suppression_limit": 1_000,
+    }
+    with pytest.raises(Infeasible, match=r"1,500 of 2,500 records would have .* limit is 1,000") as caught:
+        shoal.anonymize(pa.table({"age": [*range(1_500), *[7_000] * 1_000]}), policy)
+    assert "limit of 1,500 records (now 1,000)" in str(caught.value)
+
+
+YAML = [
+    (
+        "columns:\n  age: {role: [\n",
+        "at line 3: the text ends where a value is missing. Close every bracket.",
+    ),
+    (
+        "columns:\n  age: {role: other\nmodels: {}\n",
+        "line 3: a comma or a } is missing in what opens at line 2.",
+    ),
+    ("columns:\n\tage: {role: other}\n", "at line 2: a tab stands there. Indent with spaces."),
+    ("columns:\n  d: {format: %d.%m}\n", "at line 2: text that begins with % needs quotes."),
+    (
+        "columns:\n  a: {}\n   b: {}\n",
+        "line 3: the line is not indented as those that it belongs to, from line 2",
+    ),
+    ("columns:\n  a: b: SECRET\n", "at line 2: a colon stands where none can."),
+    ("columns:\n  'a: b\n", "at line 3: the quote that opens at line 2 is not closed."),
+    ("columns:\n  a: *SECRET\n", "at line 2: text that begins with * or & needs quotes."),
+    ("columns: \x01\n", "is not valid YAML: a sign in it is no text."),
+]
+
+
+@pytest.mark.parametrize(("text", "said"), YAML)
+def test_what_is_no_yaml_is_told_in_plain_words_with_its_line(tmp_path: Path, text: str, said: str) -> None:
+    path = tmp_path / "p.yaml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(PolicyError) as caught:
+        Policy.load(path)
+    assert said in str(caught.value)
+    assert "SECRET" not in str(caught.value)
 
 
 def test_every_option_that_takes_a_number_says_so_with_an_example() -> None:
@@ -285,3 +366,30 @@ def test_a_report_tells_its_reader_what_contour_does() -> None:
     told = ALGORITHMS.about("contour")
     assert told.startswith("Find the node of least loss, and prove it")
     assert "incumbent" not in told
+
+
+def test_a_space_around_a_value_is_seen_and_told_without_the_value(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("t.csv").write_text("state\nmarried\nMarried\nmarried \nnew\n", encoding="utf-8")
+    Path("p.yaml").write_text(
+        "columns:\n  state: {role: quasi-identifier, hierarchy: {tree: {any: [married, single]}}}\n"
+        "models: [{k-anonymity: {k: 2}}]\n",
+        encoding="utf-8",
+    )
+    told = run(*ANONYMIZE).stderr
+    assert "2 of them differ from a listed one only by spaces around it or by case." in told
+    assert "arried" not in told
+    shown = run(*ANONYMIZE, "--reveal").stderr
+    assert shown.endswith("Values: 'Married', 'married ', 'new'.\n")
+    Path("t.csv").write_text("state\nmarried\nwidowed\n", encoding="utf-8")
+    assert "differ" not in run(*ANONYMIZE).stderr
+
+
+def test_an_option_before_its_command_is_told_to_go_after_it() -> None:
+    assert (
+        "--policy goes after the command, as `shoal hierarchy show --policy`."
+        in run("hierarchy", "--policy", "p.yaml", "check", "t.csv").stderr
+    )
+    assert "--columns goes after the command, as `shoal diagnose --columns`." in run("--columns", "a").stderr

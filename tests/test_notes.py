@@ -104,7 +104,7 @@ def test_the_terminal_and_the_audit_tell_what_init_tells(tmp_path: Path) -> None
     )
     assert done.exit_code == 0, done.output
     assert f"Note: {told('salary')}" in done.output
-    assert "vanished  1 value of age: all records that had them were suppressed" in done.output
+    assert "vanished  1 value of age: all records that had it were suppressed" in done.output
     audit = json.loads((tmp_path / "out.csv.private" / "audit.json").read_text())
     assert audit["result"]["notes"] == [told("salary"), told("remark")]
     assert audit["result"]["vanished"] == {"age": 1}
@@ -200,9 +200,10 @@ def test_values_that_look_like_direct_identifiers_are_counted() -> None:
     table = pa.table(contacts())
     advice = "make it an identifier, or take them out of it"
     numbers = "telephone or social security numbers"
+    of = "of its different values in the input"
     expected = (
-        f"'contact' is released as it is: 30 values look like {numbers}: {advice}.",
-        f"'remark' is released as it is: 4 values look like e-mail addresses: {advice}.",
+        f"'contact' is released as it is: {of}, 30 seem to hold {numbers}: {advice}.",
+        f"'remark' is released as it is: {of}, 4 seem to hold e-mail addresses: {advice}.",
     )
     names = ["contact", "remark", "ward"]
     assert shoal.anonymize(table, as_they_are(names)).notes == expected
@@ -243,6 +244,71 @@ def test_values_that_look_like_direct_identifiers_are_counted() -> None:
         ("12345-6789", None),  # a ZIP code
         ("20-29", None),
         ("192.168.10.12", None),
+        ("seit 12.03.2024 und 14.03.2024", None),
+        ("am 2024-01-31 12:30:00", None),
+        ("0123-4567-89 gegeben", None),
+        ("Code 01234-5678-90", None),
+        ("code 01234-567-89 x", None),
+        ("E11.9, I10", None),
+        ("IBAN DE89 3704 0044 0532 0130 00", None),
+        ("GB29 NWBK 0161 3319 2681 91", None),
+        ("GB29 NWBK 0116 1331 9268 19", None),
+        ("PLZ 01067 Dresden", None),
+        ("ZIP 12345-6789", None),
+        ("RR 120/80, Puls 75", None),
+        ("um 0830 12.03.2024", None),
+        ("Gabe 0800 1200 1800", None),
+        ("0830-0900 120 mg", None),
+        ("Nr. 0012345678", None),
+        ("Fall 1234567890", None),
+        ("+12.5 mg 13.5", None),
+        ("Werte +20 2024-01-31", None),
+        ("Kontrolle +25 12/03/2024", None),
+        ("Tel. 12.03.2024", None),
+        ("Tel. am 2024-03-12", None),
+        ("LOINC 2345-7", None),
+        ("ATC C09AA05", None),
+        ("ICD-10 M54.16", None),
+        ("1.234.567,89 EUR", None),
+        ("192.168.10.12 host", None),
+        ("ISBN 978-3-16-148410-0", None),
+        ("20-29 Jahre", None),
+        ("01/02/2024-03/04/2024", None),
+        ("UDI (01)00884838000001", None),
+        ("OPS 5-820.00", None),
+        ("GTIN 04012345678901", None),
+        ("PZN 01234567", None),
+        ("Hotel 123456789", None),
+        ("123.456.78", None),
+        ("DE02120300000000202051", None),
+        ("IT60 X054 2811 1010 0000 0123 456", None),
+        ("FR14 2004 1010 0505 0001 3M02 606", None),
+        ("Tel. 0151 12345678", 1),
+        ("Rückruf unter 0151 12345678", 1),
+        ("appeler le 06 12 34 56 78", 1),
+        ("Tel. +49 151 12345678", 1),
+        ("Tel.:0151/12345678.", 1),
+        ("mobil 0151-12345678, bitte", 1),
+        ("(030) 1234567 anrufen", 1),
+        ("ruf +4915112345678 an", 1),
+        ("+33 6 12 34 56 78 rappeler", 1),
+        ("call 555-123-4567 today", 1),
+        ("call (555) 123-4567", 1),
+        ("call +1 (555) 123-4567!", 1),
+        ("Tel. 612 345 678", 1),
+        ("Tel 015112345678", 1),
+        ("0049 151 12345678 privat", 1),
+        ("ring 020 7946 0958 now", 1),
+        ("+49 (0)151 12345678 ist", 1),
+        ("SSN 123-45-6789 noted", 1),
+        ("06.12.34.56.78 le soir", 1),
+        ("bel 06-12345678 vanavond", 1),
+        ("Handy: 0151 1234 5678", 1),
+        ("089 / 1234567 Büro", 1),
+        ("0151 12345678 12:00 Uhr", 1),
+        ("tel 0161 496 0958", 1),
+        ("téléphone +41 44 668 18 00", 1),
+        ("Tél. 0612345678", 1),
     ],
 )
 def test_what_is_found_within_is_what_is_recognized(text: str, kind: int | None) -> None:
@@ -251,7 +317,7 @@ def test_what_is_found_within_is_what_is_recognized(text: str, kind: int | None)
     table = pa.table({"t": [text]})
     engine = engine_for("auto", table)
     assert engine.look(engine.open(table), ["t"], [*WITHIN.values()])["t"].found == tuple(map(int, found))
-    if kind == 1:
+    if kind == 1 and not re.search(r"[^\W\d_]{2}", text):
         assert is_phone(text) or is_ssn(text)
 
 

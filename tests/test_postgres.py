@@ -24,6 +24,7 @@ from typer.testing import CliRunner, Result
 import shoal
 from shoal.choose import engine_for
 from shoal.cli import app
+from shoal.engines import relations
 from shoal.errors import DataError, OutputError, ShoalError, UsageError
 
 pytestmark = [
@@ -71,6 +72,15 @@ def run(output: str = "release", source: Any = "people", **options: Any) -> shoa
     return shoal.anonymize(
         source, options.pop("policy", policy()), output=output, engine="postgres", **options
     )
+
+
+def test_a_note_that_cannot_be_made_ends_no_run(server: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(site: Any, *asked: Any) -> Any:
+        site._server.execute("SELECT 1 / 0")
+
+    monkeypatch.setattr(relations, "_worthwhile", refused)
+    assert run().notes == ()
+    assert server.execute("SELECT count(*) FROM release").fetchone()[0] == 200
 
 
 def left(connection: Any) -> list[str]:

@@ -864,3 +864,39 @@ def test_no_two_tables_share_a_private_folder() -> None:
     assert len({Target(name, "table").path for name in names}) == len(names)
     assert Target('clinic."people"', "table").path == Target("clinic.people", "table").path
     assert all(str(Target(name, "table").path.parent) == "." for name in names)
+
+
+BIRTHS = {"role": QUASI, "min_level": 1, "hierarchy": {"dates": ["year", "decade"], "format": "%d.%m.%Y"}}
+
+
+def births(*years: int) -> list[str]:
+    return [f"0{day}.0{month}.{year}" for day, year in enumerate(years, 1) for month in (1, 2)]
+
+
+def labels_in_codebook(home: Path, column: str) -> tuple[str, ...]:
+    with open(home / "release.csv.codebook.csv", encoding="utf-8", newline="") as file:
+        return tuple(row["label"] for row in csv.DictReader(file) if row["column"] == column)
+
+
+def test_labels_are_in_the_order_of_their_column(home: Path) -> None:
+    costs = [cost for cost in (900, 15, 300, 7) for _ in range(2)]
+    cost = {"role": QUASI, "min_level": 1, "hierarchy": {"cuts": [[10, 100, 500]]}}
+    table = pa.table({"born": [*births(1993, 1938, 2005, 1947), None, None], "cost": [*costs, None, None]})
+    release = shoal.anonymize(table, policy({"born": BIRTHS, "cost": cost}), output=home / "release.csv")
+    wanted = {
+        "born": ("1938", "1947", "1993", "2005", "missing"),
+        "cost": ("<10", "10-99", "100-499", "500+", "missing"),
+    }
+    assert release.labels == wanted
+    assert release.examples()["born"] == "1938, 1947, 1993, ..."
+    assert {name: labels_in_codebook(home, name) for name in wanted} == wanted
+
+
+def test_refined_labels_are_in_order_level_by_level(home: Path) -> None:
+    table = pa.table(
+        {"born": [*births(1993, 1938, 1947), "04.01.1975", "04.01.1971", "05.01.1921", "05.01.1925"]}
+    )
+    refined = policy({"born": BIRTHS}, algorithm={"auto": {"refine": True}})
+    release = shoal.anonymize(table, refined, output=home / "release.csv")
+    wanted = ("1938", "1947", "1993", "1920s", "1970s")
+    assert (release.labels["born"], labels_in_codebook(home, "born")) == (wanted, wanted)

@@ -7,6 +7,7 @@ import csv
 import gzip
 import io
 import json
+import traceback
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -28,7 +29,9 @@ from shoal.core import encodings
 from shoal.core.listed import Csv
 from shoal.engines.decoded import DecodedFile, DecodedText
 from shoal.engines.duckdb import DuckDb
-from shoal.errors import DataError, Note
+from shoal.engines.spark import Spark
+from shoal.engines.text import TextFile
+from shoal.errors import DataError, HierarchyError, Note
 
 SECRET = "SECRET"
 ENGINE = DuckDb()
@@ -236,6 +239,40 @@ def test_a_key_that_interrupts_decoding_interrupts_the_work(
         ENGINE.count(table, ["a"])
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "cp1252", "utf-16"])
+@pytest.mark.parametrize("ends", ["\n", "\r\n"])
+@pytest.mark.parametrize("name", ["Age\n(years)", "Age\r\n(years)", "Age\r(years)", ",", "plain"])
+def test_what_is_in_a_quoted_name_ends_no_line(tmp_path: Path, name: str, ends: str, encoding: str) -> None:
+    """Excel writes LF for a break within a cell, and CR LF after a row."""
+    path = tmp_path / "a.csv"
+    path.write_bytes(f'"{name}",sex{ends}1,f{ends}2,m{ends}2,m{ends}'.encode(encoding))
+    with notes():
+        assert counted(path) == Counter({("1", "f"): 1, ("2", "m"): 2})
+
+
+def test_a_file_that_is_gone_says_so_and_shows_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes("größe,b\n1,Geheim,3\n".encode("cp1252"))
+    engine = DuckDb()
+    with notes():
+        table = engine.open(path)
+        path.unlink()
+        with pytest.raises(DataError, match="is gone"):
+            engine.count(table, ["b"])
+    path.write_text("a,b\n1,Geheim,3\n")
+    gone = patch.object(TextFile, "fault", side_effect=FileNotFoundError)
+    with gone, pytest.raises(DataError, match="cannot be read") as caught:
+        engine.count(engine.open(path), ["b"])
+    assert "Geheim" not in "".join(traceback.format_exception(caught.value))
+
+
+@pytest.mark.parametrize("content", [gzip.compress(b"a;b;c\n" * 99)[:-9], b"a;b", b"\x1f\x8b" + b"x" * 40])
+def test_a_damaged_hierarchy_is_told(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "h.csv.gz").write_bytes(content)
+    with pytest.raises(HierarchyError, match="it is damaged, or not a CSV file"):
+        Csv(csv="h.csv.gz").read(tmp_path, "age")
+
+
 def test_a_name_of_two_lines_after_a_mark_is_no_record(tmp_path: Path) -> None:
     """As Excel writes it in CSV UTF-8; the database itself takes the second line for a record."""
     (tmp_path / "data.csv").write_bytes(b'\xef\xbb\xbf"body\r\nheight","b"\r\n1,2\r\n')
@@ -285,6 +322,62 @@ def test_a_broken_line_is_told_by_its_number(tmp_path: Path, fault: str) -> None
     told = str(caught.value)
     assert says in told
     assert not [word for word in (SECRET, "Exception", "Arrow") if word in told]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "cp1252", "utf-16"])
+@pytest.mark.parametrize("ends", ["\n", "\r\n", "\r"])
+def test_the_line_that_tells_excel_the_delimiter_is_read_over(
+    tmp_path: Path, encoding: str, ends: str
+) -> None:
+    path = tmp_path / "t.csv"
+    lines = ["sep=;", 'Größe,cm;"Ort; Land"', "1;ü", '2;"a;b"']
+    path.write_bytes("".join(line + ends for line in lines).encode(encoding))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", Note)
+        table = ENGINE.open(path)
+        assert ENGINE.columns(table) == ("Größe,cm", "Ort; Land")
+        assert counted(path) == {("1", "ü"): 1, ("2", "a;b"): 1}
+
+
+def test_spark_asks_to_delete_the_line_that_tells_excel_the_delimiter(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("sep=;\na;b\n1;2\n", encoding="utf-8")
+    with pytest.raises(DataError, match=r"only tells Excel the delimiter.*Delete that line\."):
+        Spark()._read(path, path, ".csv")
+
+
+def test_lines_below_the_one_that_tells_the_delimiter_keep_their_numbers(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("sep=;\na;b\n1;2\n1;2;3\n", encoding="utf-8")
+    with pytest.raises(DataError, match="line 4 has 3 fields, the header 2"):
+        counted(path)
+    path.write_bytes(b"sep=;\na;b\r\n1;2\r\n")
+    with pytest.raises(DataError, match="line 2 ends in CR LF, the first in LF"):
+        counted(path)
+
+
+def test_a_hierarchy_file_may_tell_excel_the_delimiter(tmp_path: Path) -> None:
+    (tmp_path / "h.csv").write_text("sep=;\na,b;g\nc;g\n", encoding="utf-8")
+    rule = {"role": "quasi-identifier", "hierarchy": {"csv": str(tmp_path / "h.csv")}, "min_level": 1}
+    policy = {"columns": {"x": rule}, "models": [{"k-anonymity": {"k": 2}}]}
+    assert shoal.anonymize(pa.table({"x": ["a,b", "c"]}), policy).table["x"].to_pylist() == ["g", "g"]
+
+
+def test_a_quoted_delimiter_in_the_first_name_after_a_mark_loses_no_record(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text('"a;b";c\n1;2\n3;4\n', encoding="utf-8-sig")
+    assert counted(path) == {("1", "2"): 1, ("3", "4"): 1}
+
+
+def test_a_header_that_ends_in_a_delimiter_is_told_so(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("a;b;\n1;2;\n", encoding="utf-8")
+    with pytest.raises(
+        DataError, match=r"the header ends in ';', so that column 3 has no name. Take that sign"
+    ):
+        counted(path)
+    path.write_text("a;b\n1;2;\n", encoding="utf-8")  # as it says
+    assert counted(path) == {("1", "2"): 1}
 
 
 def test_a_title_above_the_header_is_told_as_such(tmp_path: Path) -> None:

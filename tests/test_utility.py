@@ -641,6 +641,21 @@ def test_the_command_prints_what_the_function_returns(desk: Path) -> None:
     assert MARK not in done.stdout
 
 
+def test_the_command_says_how_open_bands_count_where_there_are_some(tmp_path: Path) -> None:
+    data, release = tmp_path / "t.csv", tmp_path / "r.csv"
+    data.write_text("age,size\n" + "".join(f"{n},{n}\n" for n in range(70, 110)), encoding="utf-8")
+    columns = {
+        name: {"role": "quasi-identifier", "hierarchy": {"intervals": [10], **own}}
+        for name, own in (("age", {"top_coding": 90}), ("size", {}))
+    }
+    told = {"columns": columns, "models": [{"k-anonymity": {"k": 2}}]}
+    (tmp_path / "p.yaml").write_text(yaml.safe_dump(told), encoding="utf-8")
+    shoal.anonymize(data, told, node={"age": 1, "size": 1}, output=release)
+    words = ["utility", str(data), str(release), "--policy", str(tmp_path / "p.yaml")]
+    said = CliRunner().invoke(app, words).stdout
+    assert "In the mean of age, open bands count as their end.\n" in said
+
+
 def test_the_command_shows_columns_pairs_and_draws(desk: Path) -> None:
     done = call(desk, "--plots", desk / "plots")
     assert done.exit_code == 0

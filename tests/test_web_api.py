@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+import importlib.util
 import io
+import re
 import threading
 import time
 from collections.abc import Iterator
@@ -16,8 +18,12 @@ import pytest
 pytest.importorskip("fastapi", reason="the studio needs shoal[web]")
 pytest.importorskip("uvicorn", reason="the studio needs shoal[web]")
 import adult
+import httpx
+from browser import studio as started
 from studio import Custodian, Running, running
 
+from shoal.engines.duckdb import DuckDb
+from shoal.engines.foreign import READERS
 from shoal.policies.presets import PRESETS
 from shoal.policy import Policy
 from shoal.verify import verify
@@ -137,6 +143,45 @@ def test_an_upload_that_is_not_utf_8_is_read_and_noted(custodian: Custodian) -> 
     assert custodian.state()["notes"] == [
         "The table is not UTF-8; it was read as Windows-1252. If letters look wrong, save it as CSV UTF-8."
     ]
+
+
+def test_every_file_that_can_be_read_here_can_be_uploaded(custodian: Custodian, tmp_path: Path) -> None:
+    rows = [(20 + n % 7, "ab"[n % 2]) for n in range(60)]
+    files = {"people.txt": "age\ttown\n" + "".join(f"{age}\t{town}\n" for age, town in rows)}
+    for name, text in files.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    if importlib.util.find_spec("openpyxl"):
+        book = importlib.import_module("openpyxl").Workbook()
+        for row in (("age", "town"), *rows):
+            book.active.append(row)
+        book.save(tmp_path / "people.xlsx")
+    for path in sorted(tmp_path.iterdir()):
+        answer = custodian.http.post(
+            custodian.url("upload"), content=path.read_bytes(), headers={"x-file-name": path.name}
+        )
+        assert custodian.ended(answer.json())["status"] == "done"
+        state = custodian.state()
+        assert (state["table"], state["records"]) == (path.name, 60)
+    refused = custodian.http.post(custodian.url("upload"), content=b"x", headers={"x-file-name": "x.exe"})
+    assert refused.status_code == 422
+    named = re.findall(r"\.\w[\w.]*", refused.json()["error"].removesuffix("."))
+    readers = {ending: needed for ending, (needed, _) in READERS.items()}
+    here = [ending for ending, needed in readers.items() if importlib.util.find_spec(needed)]
+    assert sorted(named) == sorted((*DuckDb.formats, ".txt", *here))
+
+
+def test_ctrl_c_after_a_diagnosis_prints_nothing_more(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    with started(log=log) as address:
+        home, _, token = address().partition("/?token=")
+        with httpx.Client(base_url=home, timeout=60, trust_env=False) as client:
+            bearer = client.post("/api/session", json={"token": token}).json()["bearer"]
+            client.headers["authorization"] = f"Bearer {bearer}"
+            custodian = Custodian(client)
+            custodian.work("table", source="sample")
+            custodian.work("diagnosis", seconds=1)
+    told = log.read_text(encoding="utf-8").splitlines()
+    assert [line for line in told if line] == [told[0], "It works once. Ctrl-C ends the studio."]
 
 
 def test_a_published_rule_can_be_followed(custodian: Custodian) -> None:

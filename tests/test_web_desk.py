@@ -210,6 +210,24 @@ def test_taking_an_offer_is_adopting_it(kind: str, desk: Desk) -> None:
         desk.offer("privacy" if kind == "exact" else "exact")
 
 
+def test_what_is_negotiated_and_not_taken_is_told(desk: Desk) -> None:
+    assert desk.untaken() is None
+    desk.tabulate()
+    desk.negotiate()
+    assert desk.untaken() is None  # it is what the policy says
+    desk.negotiate(k=7, suppression_limit="10%", max_level={"age": 2})
+    told = "(k 7, at most 6 suppressed, age up to 2) was not taken; the release follows the policy: k 3, "
+    assert told + "at most 3 suppressed, age up to 3." in (desk.untaken() or "")
+    desk.take(desk.offer("exact"))
+    assert desk.untaken() is None
+    desk.negotiate(l=2, sensitive="illness", suppression_limit="10%")
+    assert "(l 2 of illness) was not taken; the release follows the policy: no l of illness." in (
+        desk.untaken() or ""
+    )
+    desk.negotiate(k=1000, suppression_limit=0)
+    assert desk.untaken() is None  # it cannot be had
+
+
 def test_a_share_that_is_taken_stays_one(desk: Desk) -> None:
     desk.tabulate()
     desk.negotiate(k=3, suppression_limit="10%")
@@ -349,6 +367,13 @@ def test_a_hierarchy_file_is_read_once_and_never_from_the_disk(desk: Desk, tmp_p
     assert desk.policy().columns["town"].hierarchy == {"csv": "towns.csv"}
     assert desk.release().verification.verified
     assert not list(desk.folder.glob("hierarchy-*"))
+    assert desk.hierarchy_note("town") == ""
+    desk.upload_hierarchy("town", "A,Süd,*\nB,Süd,*\n".encode("cp1252"), "towns.csv")
+    assert desk.hierarchy_note("town").startswith("'towns.csv' is not UTF-8; it was read as Windows-1252.")
+    desk.adopt_yaml(desk.policy_text())  # with the same file
+    assert desk.hierarchy_note("town")
+    desk.choose_hierarchy("town", "flat")
+    assert desk.hierarchy_note("town") == ""
 
 
 @pytest.mark.parametrize(

@@ -87,6 +87,12 @@ def press(page: Any, name: str) -> None:
     page.locator(".main").get_by_role("button", name=name, exact=True).click()
 
 
+def upload(page: Any, path: Path, button: str = "Upload a file") -> None:
+    with page.expect_file_chooser() as chooser:
+        page.get_by_role("button", name=button).click()
+    chooser.value.set_files(path)
+
+
 def negotiated(page: Any) -> Any:
     go(page, "Negotiate")
     page.locator("[data-answer]").wait_for(timeout=SLOW)
@@ -131,6 +137,61 @@ def test_the_safe_file_is_downloaded_on_request(sample: Any) -> None:
     assert coming.value.suggested_filename == "safe-admissions-release.csv"
     sample.get_by_label("Semicolons and a byte order mark").check()
     sample.locator("[data-file=release][href$='semicolons=true&safe=true']").wait_for()
+    for name in ("Report", "Recipe", "Audit"):  # what the command line puts into the private folder
+        line = sample.locator(".line", has=sample.get_by_text(name, exact=True))
+        assert "keep it private" in line.inner_text()
+
+
+def test_two_boxes_ticked_without_a_pause_stay_ticked(sample: Any) -> None:
+    go(sample, "Release")
+    press(sample, "Release")
+    sample.get_by_text("Verified: every model holds").wait_for(timeout=SLOW)
+    sample.evaluate("() => document.querySelectorAll('.check input').forEach((box) => box.click())")
+    sample.locator("[data-file=release][href$='semicolons=true&safe=true']").wait_for()
+    sample.wait_for_timeout(500)
+    assert sample.locator(".check input:checked").count() == 2
+    assert sample.get_by_label("Safe for spreadsheets").is_checked()
+    assert sample.get_by_label("Semicolons and a byte order mark").is_checked()
+
+
+def test_what_was_negotiated_and_not_taken_is_told_before_the_release(sample: Any) -> None:
+    go(sample, "Release")
+    sample.get_by_role("heading", name="What the release will do").wait_for()
+    assert sample.locator("[data-part=untaken]").count() == 0
+    negotiated(sample)
+    go(sample, "Release")
+    assert sample.locator("[data-part=untaken]").count() == 0  # it asked for what the policy does
+    negotiated(sample)
+    sample.get_by_label("At least k", exact=True).fill("20")
+    sample.get_by_text("Yes: 184 records").wait_for(state="detached")
+    sample.locator("[data-answer=exact]").wait_for()
+    go(sample, "Release")
+    told = sample.locator("[data-part=untaken]")
+    told.get_by_text("(k 20) was not taken; the release follows the policy: k 5.").wait_for()
+    told.get_by_role("button", name="Go to Negotiate").click()
+    press(sample, "Take this")
+    sample.get_by_text("taken for the release").wait_for()
+    go(sample, "Release")
+    sample.get_by_text("Levels are fixed").wait_for()
+    assert told.count() == 0
+
+
+def test_a_note_on_formulas_names_the_box_of_the_page(page: Any, tmp_path: Path) -> None:
+    path = tmp_path / "sums.csv"
+    path.write_text("age,sum\n" + "".join(f"{20 + n % 2},=1+{n % 9}\n" for n in range(60)))
+    upload(page, path)
+    page.get_by_role("heading", name="What is each column?").wait_for()
+    page.get_by_role("heading", name="Hierarchy of age").wait_for()
+    page.get_by_label("Role of sum").select_option("other")
+    page.locator("tr[data-column=sum] button").wait_for(state="detached")
+    page.reload()
+    page.get_by_role("heading", name="Hierarchy of age").wait_for()
+    go(page, "Release")
+    press(page, "Release")
+    note = page.locator(".told", has_text="begin like formulas")
+    note.wait_for(timeout=SLOW)
+    assert "Tick 'Safe for spreadsheets' below" in note.inner_text()
+    assert "--spreadsheet-safe" not in note.inner_text()
 
 
 @pytest.mark.parametrize("kind", ["suppression", "levels", "privacy", "column"])
@@ -192,6 +253,23 @@ def test_a_hierarchy_can_be_uploaded(sample: Any, tmp_path: Path) -> None:
         sample.get_by_role("button", name="Upload a CSV").click()
     chooser.value.set_files(path)
     sample.get_by_role("button", name="Hierarchy of sex: 3 levels").wait_for()
+
+
+def test_a_hierarchy_in_another_encoding_is_told_on_the_page(page: Any, tmp_path: Path) -> None:
+    table, towns = tmp_path / "people.csv", tmp_path / "towns.csv"
+    table.write_text("age,town\n" + "".join(f"{n % 9},{'öb'[n % 2]}\n" for n in range(300)), encoding="utf-8")
+    towns.write_text("ö,land,*\nb,land,*\n", encoding="latin-1")
+    upload(page, table)
+    page.get_by_role("heading", name="What is each column?").wait_for()
+    page.get_by_label("Role of town").select_option("quasi-identifier")
+    page.get_by_role("heading", name="Hierarchy of town").wait_for()
+    upload(page, towns, "Upload a CSV")
+    note = page.locator("section .told.warn", has_text="'towns.csv' is not UTF-8; it was read as")
+    note.wait_for()
+    page.get_by_label("Builder").select_option("flat")
+    page.reload()
+    page.get_by_role("heading", name="Hierarchy of town").wait_for()
+    assert note.count() == 0  # the file is no longer what is used
 
 
 def test_long_work_is_cancelled_in_the_middle(sample: Any) -> None:
@@ -265,16 +343,28 @@ def test_a_table_can_be_uploaded(page: Any, tmp_path: Path) -> None:
     page.get_by_text("The table is not UTF-8").wait_for()  # told here, and not in the log
 
 
+def test_a_text_of_rows_can_be_uploaded(page: Any, tmp_path: Path) -> None:
+    path = tmp_path / "people.txt"
+    path.write_text("age\ttown\n" + "".join(f"{n % 60}\t{'ab'[n % 2]}\n" for n in range(300)))
+    upload(page, path)
+    page.get_by_role("heading", name="What is each column?").wait_for()
+    assert page.locator("#table-name").inner_text() == "people.txt"
+
+
 def test_a_table_that_cannot_be_read_says_so_in_place(page: Any, tmp_path: Path) -> None:
+    wrong = page.locator(".main").get_by_role("alert").filter(visible=True)
     page.get_by_label("File").select_option("broken.csv")
     press(page, "Open")
-    page.locator(".main").get_by_role("alert").filter(has_text="the same name").wait_for()
-    path = tmp_path / "notes.txt"
+    wrong.filter(has_text="the same name").wait_for()
+    path = tmp_path / "notes.exe"
     path.write_text("no table")
-    with page.expect_file_chooser() as chooser:
-        page.get_by_role("button", name="Upload a file").click()
-    chooser.value.set_files(path)
-    page.get_by_text("A table is a file that ends in").wait_for()
+    upload(page, path)
+    wrong.filter(has_text="A table is a file that ends in").wait_for()
+    assert wrong.count() == 1  # and no longer what was wrong with the one before
+    path = path.rename(tmp_path / "notes.txt")
+    upload(page, path)
+    wrong.filter(has_text="one name in its first line").wait_for()
+    assert wrong.count() == 1
 
 
 def test_bad_input_is_answered_beside_its_field(sample: Any) -> None:
@@ -547,3 +637,22 @@ def test_the_log_holds_nothing_but_the_address(running: tuple[Any, str, Any, Pat
     lines = (running[3] / "log").read_text().splitlines()
     known = ("shoal studio: http://", "It works once.", "TypeError at look.py:")  # the last: made on purpose
     assert [line for line in lines if not line.startswith(known)] == []
+
+
+def test_notes_on_the_columns_are_shown_whole_and_the_bar_fits_a_narrow_window(
+    page: Any, tmp_path: Path
+) -> None:
+    path = tmp_path / "towns.csv"
+    names = ",".join(f"town{n}" for n in range(8))
+    rows = "".join(",".join([("a", "A", "b")[n % 3]] * 8) + "\n" for n in range(300))
+    path.write_text(f"{names}\n{rows}")
+    upload(page, path)
+    notes = page.locator("[data-part=notes]")
+    notes.get_by_text("'town0' has values that differ only").wait_for()
+    assert notes.locator(".told").filter(visible=True).count() == 6
+    notes.get_by_text("2 more notes").click()
+    notes.get_by_text("'town7' has values that differ only").wait_for()
+    for width in (1280, 420):
+        page.set_viewport_size({"width": width, "height": 700})
+        assert notes.evaluate("(box) => box.scrollHeight === box.clientHeight")
+        assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")

@@ -69,4 +69,7 @@ def _no_longer(error: Infeasible) -> Infeasible:
         "A recipe fixes levels, models and limit: anonymize this table anew, with its policy or one that "
         "asks for less."
     )
+    if error.nearest:  # its levels are not bounded by max_level, but by what they are
+        told = error.advice.replace("max_level raised: ", "a higher level: ")
+        advice += f" Nearest to the recipe, {told[:1].lower()}{told[1:]}"
     return Infeasible(reason, error.nearest, advice)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
+import os
 import signal
 import sys
+import threading
 from typing import Annotated
 
 import typer
@@ -72,6 +75,20 @@ def about(
 
 
 def main() -> None:
+    """Run the command line, and end it even where work cannot be stopped."""
+    try:
+        _run()
+    except SystemExit as done:
+        if any(thread.name.startswith("shoal-") for thread in threading.enumerate()):
+            # Work of the studio that is deep in a count: a database would print what it still holds.
+            atexit._run_exitfuncs()
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(done.code if isinstance(done.code, int) else 0)
+        raise
+
+
+def _run() -> None:
     """Run the command line; deliberate errors become one line and an exit code."""
     stopped = _stop_politely()
     try:

@@ -11,7 +11,7 @@ from typing import Any
 
 from shoal.comparing.row import Row
 from shoal.errors import OutputError, UsageError
-from shoal.outputs import check_file, whole
+from shoal.outputs import check_file, written_whole
 
 ENDINGS = (".csv", ".json")
 
@@ -45,7 +45,7 @@ class Comparison:
         path = Path(path)
         check_output(path, force=force)
         text = self.to_csv() if path.suffix == ".csv" else self.to_json()
-        with whole(path, 0o666) as file:
+        with written_whole(path, 0o666) as file:
             file.write(text.encode())
 
     def plot(self) -> Any:
@@ -70,7 +70,7 @@ class Stopped(KeyboardInterrupt):
 
     def __init__(self, finished: Comparison, total: int) -> None:
         """Carry the rows that are finished, of so many."""
-        super().__init__(f"{len(finished.rows)} of {total} rows are finished.")
+        super().__init__(f"{len(finished.rows):,} of {total:,} rows are finished.")
         self.finished = finished
         self.total = total
 

@@ -29,7 +29,7 @@ def nearest_miss(problem: Problem) -> Infeasible:
     told = []
     if problem.limit < suppressed < problem.records and _would_do(replace(problem, limit=suppressed)):
         nearest["suppression_limit"] = suppressed
-        told.append(f"a suppression limit of {so_many(suppressed, 'record')} (now {problem.limit})")
+        told.append(f"a suppression limit of {so_many(suppressed, 'record')} (now {problem.limit:,})")
     labels = _labels(problem.models)
     for place, weaker in _weaker(problem, classes):
         model = problem.models[place]
@@ -62,8 +62,8 @@ def _reason(problem: Problem, suppressed: int) -> str:
     where = "the most general node" if several else "these levels"
     if not problem.acceptable(suppressed):
         return (
-            f"No acceptable recoding: {every}at {where} {suppressed} of {problem.records} records "
-            f"would have to be suppressed, and the limit is {problem.limit}."
+            f"No acceptable recoding: {every}at {where} {suppressed:,} of {problem.records:,} "
+            f"records would have to be suppressed, and the limit is {problem.limit:,}."
         )
     classes = problem.classes(problem.lattice.top)
     gone = problem.violations(classes)

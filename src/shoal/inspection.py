@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from shoal.core.builders import parse
 from shoal.core.contracts import Engine
 from shoal.core.counts import Domain
 from shoal.core.hierarchy import Hierarchy
-from shoal.core.listed import Csv
+from shoal.core.listed import Csv, csv_rows
 from shoal.core.progress import Progress, quiet
 from shoal.errors import HierarchyError, UnknownName
 from shoal.policies.guesses import Guess, guess_columns
@@ -139,10 +140,19 @@ def inspect(table: Any, *, engine: str | Engine = AUTO, progress: Progress | Non
     return Inspection(records, tuple(guesses), domains, read_notes)
 
 
-def hierarchy_rows(path: str | Path, column: str) -> list[list[str]]:
-    """Read the file of a hierarchy: one row per value, from the value to the top."""
-    path = Path(path)
-    return [list(row) for row in Csv(csv=path.name).read(path.parent, column).rows]
+def table_endings() -> tuple[str, ...]:
+    """Return the endings of files that can be read here; of other programs, where a reader is installed."""
+    from shoal.engines.duckdb import DuckDb
+    from shoal.engines.foreign import READERS
+
+    foreign = (ending for ending, (needed, _) in READERS.items() if find_spec(needed))
+    return (*DuckDb.formats, ".txt", *foreign)
+
+
+def hierarchy_rows(path: str | Path, column: str) -> tuple[list[list[str]], str | None]:
+    """Read the file of a hierarchy: a row per value, from the value up, and a note on its encoding."""
+    rows, note = csv_rows(Path(path), column)
+    return [list(row) for row in rows], note
 
 
 def _spread(size: int, most: int) -> list[int]:

@@ -46,7 +46,7 @@ def private_folder(output: Path) -> Path:
 
 
 @contextmanager
-def whole(path: Path, mode: int = 0o600) -> Iterator[IO[bytes]]:
+def written_whole(path: Path, mode: int = 0o600) -> Iterator[IO[bytes]]:
     """Write a file beside its place and rename it once it is whole; without a mode, for its owner alone."""
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}.tmp")
     try:

@@ -45,6 +45,7 @@ class Release:
     records: int
     suppressed: int  # dropped or masked
     masked: int
+    limit: int  # the records that might have been suppressed
     verification: Verification
     seconds: Mapping[str, float]
     exposure: Exposure  # of the input, by its quasi-identifiers as they are
@@ -153,6 +154,7 @@ class Release:
             "lower_bound": self.evaluation.lower_bound,
             "records": self.records,
             "suppressed": self.suppressed,
+            "limit": self.limit,
             "masked": self.masked,
             "cells": self.cells,
             "outliers": self.outliers.to_dict() if self.outliers else None,

@@ -35,9 +35,8 @@ def search(
     if reason:
         raise _refusal("auto" if algorithm is None else name, reason, problem)
     if problem.records < problem.least_size:
-        short = (
-            f"The table has {so_many(problem.records, 'record')} and every class needs {problem.least_size}."
-        )
+        least = f"{problem.least_size:,}"
+        short = f"The table has {so_many(problem.records, 'record')} and every class needs {least}."
         sizes_alone = all(model.sizes_suffice for model in problem.models)
         one_class = len(problem.classes(problem.lattice.top)) == 1
         beyond = [found.told for found in out_of_reach(problem)]

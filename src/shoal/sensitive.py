@@ -142,8 +142,8 @@ def with_population(
     short = int((inside < sample.sizes).sum())
     if short:
         message = (
-            f"The population does not cover the table: {short} of {len(sample)} combinations of "
-            f"quasi-identifiers have fewer records in it, {int((inside == 0).sum())} of them none. "
+            f"The population does not cover the table: {short:,} of {len(sample):,} combinations of "
+            f"quasi-identifiers have fewer records in it, {int((inside == 0).sum()):,} of them none. "
             "It must hold all records that the table was drawn from, with values written alike: 1 is not 01."
         )
         raise DataError(message)

@@ -172,7 +172,7 @@ def _disagreements(found: Mapping[str | None, int], told: Mapping[str | None, in
         "groups of the second table are not in the release": unused,
         "groups have another number of records than the second table tells": unequal,
     }
-    reasons = [f"{number} {words}" for words, number in said.items() if number]
+    reasons = [f"{number:,} {words}" for words, number in said.items() if number]
     return [*reasons, "some records have no group"] if None in {*found, *told} else reasons
 
 

@@ -16,7 +16,9 @@ from shoal.errors import OutputError, PolicyError, UsageError
 from shoal.policy import Policy
 
 SAFE = "Cells that begin with =, +, -, @, a tab or a carriage return have an apostrophe before them."
-FORMULA = r"^[=@\t\r]|^[+-][0-9.,]*([^0-9.,eE%]|[eE]([^0-9+-]|$))"  # in every dialect that engines speak
+# In every dialect that engines speak.
+FORMULA = r"^[=@\t\r]|^[+-][0-9.,]*([^0-9.,eE%]|%.|[eE]([^0-9+-]|$|[+-]?[0-9]+[^0-9]|[+-][^0-9]))"
+_LONGEST = 2**31 - 1  # characters of a cell
 _BEGINS = ("=", "+", "-", "@", "\t", "\r")  # what a spreadsheet takes for a formula
 _ENDINGS = (".csv", ".tsv")
 _BOM = codecs.BOM_UTF8.decode()
@@ -154,12 +156,16 @@ def is_formula(cell: str) -> bool:
 
     >>> [is_formula(cell) for cell in ("=1+1", "+49 30 1", "-5-3", "@a", "-1.5e-05", "-", "20-29")]
     [True, True, True, True, False, False, False]
+    >>> [is_formula(cell) for cell in ("-5%+cmd", "-1e5+cmd", "-5%", "+1e5")]
+    [True, True, False, False]
     """
     return re.search(FORMULA, cell) is not None
 
 
 def _rewritten(file: Iterable[str], delimiter: str, sign: str, *, safe: bool) -> Iterator[str]:
     """Write rows anew, header too; a negative number made safe becomes text."""
+    if csv.field_size_limit() < _LONGEST:
+        csv.field_size_limit(_LONGEST)  # Python's own is short, and others may be reading just now
     rows = csv.reader(file, delimiter=delimiter)
     header = next(rows, None)
     if header is None:
@@ -204,3 +210,10 @@ def _check_names(policy: Policy) -> None:
 def lines_of(path: Path, sheet: Sheet) -> Iterator[str]:
     """Read a file whose ending tells its delimiter, as a sheet wants it."""
     return sheet.lines(path, delimiter_of(path.suffix))
+
+
+def has_semicolons(path: Path) -> bool:
+    """Tell whether a table is a text whose values are parted by semicolons."""
+    from shoal.engines.text import sign_of
+
+    return path.suffix.lower() in (".csv", ".txt") and path.is_file() and sign_of(path) == ";"

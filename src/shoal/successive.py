@@ -1,4 +1,4 @@
-"""Successive releases: what remains of k for somebody who has two releases of the same table.
+"""Successive releases: what remains of k for somebody who has two releases of the same persons.
 
 Who knows a person's quasi-identifiers knows the person's class in either; the records that can be the
 person's lie in both (Ganta, Kasiviswanathan and Smith, 2008, "Composition attacks and auxiliary information
@@ -7,7 +7,7 @@ in data privacy"). With the input it is counted exactly; the releases alone boun
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +17,10 @@ from shoal.attacking.classes_of_two import estimated
 from shoal.attacking.released import Knowledge, knowledge_of
 from shoal.choose import AUTO, engine_for
 from shoal.core.arrays import IntArray
+from shoal.core.builder import Builder
 from shoal.core.contracts import Engine
 from shoal.core.counts import Counts, numbered, packed
+from shoal.core.listed import Csv
 from shoal.core.progress import quiet
 from shoal.core.recoding import Recoding
 from shoal.errors import DataError, Infeasible, UsageError, so_many
@@ -40,6 +42,7 @@ class Intersection:
     records: int  # those in pairs of fewer than k
     warning: str | None  # less than k remains, or may
     note: str | None = None  # an estimate does not prove that k remains
+    same_recoding: bool | None = None  # whether the recipes recode alike; None where they are not at hand
 
     @property
     def holds(self) -> bool:
@@ -62,7 +65,7 @@ def intersect(
     old_recipe: Any = None,
     engine: str | Engine = AUTO,
 ) -> Intersection:
-    """Tell what remains of a release's k beside an older release of the same table.
+    """Tell what remains of a release's k beside an older release, if the same persons are in both.
 
     With the input `table` it is exact and needs the recipes, which are read from the private folders beside
     the releases unless given.
@@ -78,9 +81,10 @@ def intersect(
         told = knowledge_of(policy, recipe), knowledge_of(old_policy or policy, old_recipe)
         least, pairs, records, proven = estimated(engine, (new, old), told, k)
     remaining = least or None
-    warning = _warning(least, k, exact=table is not None) if pairs and least < k else None
+    alike = _alike(_at_hand(new, recipe), _at_hand(old, old_recipe))
+    warning = _warning(least, k, exact=table is not None, alike=alike) if pairs and least < k else None
     note = None if proven or warning else _UNPROVEN
-    return Intersection(k, remaining, table is not None, pairs, records, warning, note)
+    return Intersection(k, remaining, table is not None, pairs, records, warning, note, alike)
 
 
 _UNPROVEN = (
@@ -89,14 +93,55 @@ _UNPROVEN = (
 )
 
 
-def _warning(remaining: int, k: int, *, exact: bool) -> str:
+def _warning(remaining: int, k: int, *, exact: bool, alike: bool | None) -> str:
     """Say what is wrong and what to do, without a value."""
-    told = "is left with" if exact else "may be left with as few as"
-    many = so_many(remaining, "record")
-    advice = "Release with the recoding of the other release, or not at all."
-    if not exact:
-        advice += " The input tells exactly."
-    return f"Who has both releases {told} {many} that can be a person's, where {k} were asked for. {advice}"
+    many = f"{so_many(remaining, 'record')} that can be a person's, where {k:,} were asked for."
+    if exact:
+        advice = "Publish one of the two alone." if alike else _RECODE
+        return f"Who has both releases is left with {many} {advice}"
+    told = f"If the same persons are in both releases, who has both may be left with as few as {many}"
+    if alike:
+        return f"{told} {_ALIKE} {_SERIES}"
+    return f"{told} {_RECODE} {_SERIES} The table that both were made from tells exactly."
+
+
+_RECODE = "Release with the recoding of the other release, or not at all."
+_ALIKE = (
+    "Both have the same recoding already, so it is the records that differ: where persons are in both, "
+    "publish one of the two alone."
+)
+_SERIES = "If they are of different persons, as in a series, this check does not apply."
+
+
+def _at_hand(release: Any, given: Any) -> Recipe | None:
+    """Return a release's recipe, where it is at hand and can be read."""
+    try:
+        return _recipe(release, given)
+    except UsageError:
+        return None
+
+
+def _alike(one: Recipe | None, other: Recipe | None) -> bool | None:
+    """Tell whether two recipes have the same hierarchies and levels, or regions."""
+    if one is None or other is None:
+        return None
+    names = one.policy.roles.quasi_identifiers
+    if one.policy.finishing != other.policy.finishing:
+        return False
+    if set(names) != set(other.policy.roles.quasi_identifiers) or one.levels != other.levels:
+        return False
+    if any(_rule(one, name) != _rule(other, name) for name in names):
+        return False
+    if one.regions is None or other.regions is None:
+        return one.regions is other.regions and one.levels is not None
+    same = one.regions.labels == other.regions.labels and one.regions.covers == other.regions.covers
+    return same and np.array_equal(one.regions.classes, other.regions.classes)  # type: ignore[arg-type]
+
+
+def _rule(recipe: Recipe, name: str) -> Builder:
+    """Return the rule of a column; of a file, its rows and not its place."""
+    rule = recipe.policy.builder(name)
+    return replace(rule, csv="") if isinstance(rule, Csv) else rule
 
 
 def _recipe(release: Any, given: Any) -> Recipe:
@@ -181,7 +226,8 @@ def _check(engine: Engine, release: Any, recipe: Recipe, sizes: IntArray, record
     if rows not in expected:
         message = (
             f"A release has {so_many(rows, 'record')}, and its recipe keeps {kept:,} of the input: they do "
-            "not belong together. Give the table that both releases were made from, and their recipes."
+            "not belong together. Give the table that both releases were made from, and their recipes. If "
+            "each was made from a table of its own, there is no exact answer: leave the input out."
         )
         raise DataError(message)
     masked = [rows - kept] if rows > kept else []

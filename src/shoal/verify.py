@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from shoal.core.contracts import Engine
 from shoal.core.counts import Domain
 from shoal.core.groups import group_column
 from shoal.errors import DataError, UsageError, so_many
+from shoal.outputs import private_folder
 from shoal.policy import Policy, named
 from shoal.recipe import Recipe
 from shoal.sensitive import Reference, about, beyond, count, reference_in, reference_of
@@ -85,6 +87,33 @@ def verify(
     elif recipe is not None:
         told = Recipe.load(recipe).reference
     return judge(release, policy, engine, told, sensitive_table)
+
+
+def other_models(release: Any, policy: Any, recipe: Any = None) -> str | None:
+    """Say that a release was made under other models than a policy has, where its recipe is at hand."""
+    beside = recipe
+    if recipe is None and isinstance(release, str | Path):
+        beside = private_folder(Path(release)) / "recipe.json"
+        beside = beside if beside.is_file() else None
+    if beside is None:
+        return None
+    try:
+        made, asked = _models(Recipe.load(beside).policy), _models(Policy.load(policy))
+    except UsageError:
+        return None  # whoever needs them says what is wrong with them
+    if sorted(made) == sorted(asked):
+        return None
+    checked = f"Checked are those of the policy: {', '.join(asked)}."
+    return f"The release was made under other models: {', '.join(made)}. {checked}"
+
+
+def _models(policy: Policy) -> list[str]:
+    """Name the models of a policy with their options; where a population lies is no matter."""
+    found = []
+    for name, options in map(named, policy.models):
+        told = [f"{option} {value}" for option, value in sorted(options.items()) if option != "population"]
+        found.append(" ".join([name, *told]))
+    return found
 
 
 def judge(
@@ -182,7 +211,7 @@ def _judge(
     masked = int(classes.sizes[blank].sum())
     least = max(model.least_size for model in models)
     if 0 < masked < least:
-        reasons.append(f"{masked} masked records are fewer than {least}")
+        reasons.append(f"{masked:,} masked records are fewer than {least:,}")
     kept = classes.sizes[~blank]
     return Verification(
         verified=not reasons and not unchecked,

@@ -79,8 +79,8 @@ class Anatomy(Algorithm):
             reached = records // most
             advice = f"l={reached} would do" if reached > 1 else "No l above 1 can do"
             message = (
-                f"Column {name!r}: the most frequent value has {most} of {records} records, and groups of "
-                f"{least} different values allow {records // least}. {advice}."
+                f"Column {name!r}: the most frequent value has {most:,} of {records:,} records, and groups "
+                f"of {least:,} different values allow {records // least:,}. {advice}."
             )
             raise Infeasible(message, {"l": reached} if reached > 1 else {})
         order = np.argsort(-totals, kind="stable")  # the most frequent first, ties by code

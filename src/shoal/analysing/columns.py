@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from shoal.analysing.association import entropy, total_variation
-from shoal.analysing.labels import Text, in_order, middles, moments, records_in, with_point
+from shoal.analysing.labels import Text, in_order, mean_and_deviation, middles, records_in, with_point
 from shoal.analysing.sides import Sides
 from shoal.core.arrays import FloatArray
 from shoal.core.builder import number_of
@@ -67,7 +67,7 @@ def column_utility(sides: Sides, policy: Policy, name: str) -> ColumnUtility:
     texts = sides.before.labels[name]
     numbers = _numbers(policy, name, texts, unknown)
     bands = None if numbers is None else middles(labels, unknown, texts)
-    means = moments(numbers, before), moments(bands, after)
+    means = mean_and_deviation(numbers, before), mean_and_deviation(bands, after)
     return ColumnUtility(
         column=name,
         role=policy.columns[name].role.value,

@@ -127,7 +127,7 @@ def positions(labels: Sequence[Text], unknown: Collection[Text] = NOTHING) -> Fl
     return place
 
 
-def moments(middle: FloatArray | None, records: IntArray) -> tuple[float | None, float | None]:
+def mean_and_deviation(middle: FloatArray | None, records: IntArray) -> tuple[float | None, float | None]:
     """Return the mean and the standard deviation of numbers that occur so often."""
     if middle is None:
         return None, None

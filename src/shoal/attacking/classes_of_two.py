@@ -7,8 +7,8 @@ What no class of the other release can account for is not in it, and is a part o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from shoal.core.linking import Compatible, joined
 from shoal.core.schema import Role
 from shoal.errors import DataError, PolicyError
 from shoal.policy import Policy
+from shoal.spreadsheet import plain_cells
 
 Pair = tuple[Any, Any]
 Text = str | None
@@ -110,6 +111,8 @@ def _side(
         message = "A release has no rows. Give one that has records."
         raise DataError(message)
     counts = counts.near()
+    told = {part: one.reader.written for one in columns for part in one.parts}
+    domains = {name: _plain(domain, told.get(name, ())) for name, domain in domains.items()}
     of = numbered(packed([counts.codes(place) for place in range(len(parts))]))
     first = np.unique(of, return_index=True)[1]
     codes, looks, texts = [], [], []
@@ -122,6 +125,11 @@ def _side(
         place += len(one.parts)
     values = [(counts.codes(len(parts) + n), domains[name]) for n, name in enumerate(links)]
     return _Side(codes, looks, texts, len(columns) > len(common), of, values, counts.sizes)
+
+
+def _plain(domain: Domain, told: Collection[str]) -> Domain:
+    """Write values as they were before they were made safe for a spreadsheet: one release alone may be."""
+    return replace(domain, texts=tuple(plain_cells(domain.texts, told)))
 
 
 def _common_codes(new: _Side, old: _Side) -> tuple[IntArray, IntArray]:

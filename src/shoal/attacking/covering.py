@@ -12,7 +12,7 @@ from shoal.attacking.meaning import EVERYTHING, Meaning
 from shoal.attacking.released import Shown
 from shoal.attacking.unread import told_apart
 from shoal.attacking.values import Values
-from shoal.attacking.writing import begins_with_month, otherwise
+from shoal.attacking.writing import months_first_in, otherwise
 from shoal.core.arrays import IntArray
 from shoal.core.builder import Builder
 from shoal.core.hierarchy import TOP
@@ -83,7 +83,7 @@ def _read(
     """Read labels and known values, however each table writes them; and write the values as the rule does."""
     reader, shown = one.reader, [look[0] for look in looks if len(one.parts) == 1]
     rule = reader.rule
-    first = begins_with_month([*shown, *texts], rule)
+    first = months_first_in([*shown, *texts], rule)
     known = otherwise(texts, rule, months_first=bool(first))
     if first is None and any("/" in text for text in known):
         notes.append(f"Dates of {one.name!r} may begin with the day or the month; the day was taken.")

@@ -106,6 +106,12 @@ class Reader:
         """Tell whether a text is empty, stars or a code for unknown."""
         return not text.strip(" *") or (self.rule is not None and self.rule.is_unknown(text))
 
+    @property
+    def written(self) -> frozenset[str]:
+        """The labels and values that the hierarchy or a recipe writes out."""
+        looks = (text for look in self.covers or () for text in look if text is not None)
+        return frozenset((*self._groups, *looks))
+
     @cached_property
     def _groups(self) -> Mapping[str, list[str]]:
         """The values that the hierarchy lists under each label, the values themselves among them."""

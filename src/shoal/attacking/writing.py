@@ -28,7 +28,7 @@ def otherwise(
     return rule.rewritten([text for text in given if text not in codes], months_first=months_first)
 
 
-def begins_with_month(texts: Iterable[str | None], rule: Builder | None) -> bool | None:
+def months_first_in(texts: Iterable[str | None], rule: Builder | None) -> bool | None:
     """Tell whether dates such as 05/03/2024 begin with the month; None where they may, and the day is taken.
 
     The rule's own order counts; else what all texts can be, the day before the month.

@@ -29,7 +29,7 @@ from shoal.commands.options import (
     WithReport,
 )
 from shoal.commands.reading import read_engine, read_generalize, read_node, read_policy
-from shoal.commands.releases import show_release
+from shoal.commands.releases import note_semicolons, show_release
 from shoal.display import print_json
 
 
@@ -84,4 +84,8 @@ def anonymize(
             seconds=seconds,
             progress=progress,
         )
-    print_json(release.to_dict()) if as_json else show_release(release)
+    if as_json:
+        print_json(release.to_dict())
+        return
+    show_release(release)
+    note_semicolons(data, output, delimiter, bom=bom)

@@ -24,7 +24,7 @@ from shoal.commands.options import (
     WithReport,
 )
 from shoal.commands.reading import read_engine
-from shoal.commands.releases import show_release
+from shoal.commands.releases import note_semicolons, show_release
 from shoal.display import print_json
 
 
@@ -62,4 +62,8 @@ def apply(
             memory_limit=memory_limit,
             progress=progress,
         )
-    print_json(release.to_dict()) if as_json else show_release(release)
+    if as_json:
+        print_json(release.to_dict())
+        return
+    show_release(release)
+    note_semicolons(data, output, delimiter, bom=bom)

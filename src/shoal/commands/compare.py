@@ -143,11 +143,11 @@ def _told_when_stopped(journal: Path | None, *, as_json: bool) -> Iterator[None]
     except Stopped as stop:
         done = len(stop.finished.rows)
         if journal:
-            kept = f"{done} of {stop.total} rows are kept in {str(journal)!r}. The same command resumes."
+            kept = f"{done:,} of {stop.total:,} rows are kept in {str(journal)!r}. The same command resumes."
             say(f"Stopped: {kept}", stderr=True)
         else:
             _show(stop.finished, as_json=as_json)
-            lost = f"{done} of {stop.total} rows. With --output they would be kept, to go on with."
+            lost = f"{done:,} of {stop.total:,} rows. With --output they would be kept, to go on with."
             say(f"Stopped after {lost}", stderr=True)
         raise typer.Exit(130) from None
     except KeyboardInterrupt:

@@ -14,7 +14,7 @@ from shoal.commands.messages import reporting
 from shoal.commands.options import AsJson, Data, EngineName, Force, Reveal, SparkMaster
 from shoal.commands.reading import read_engine
 from shoal.display import print_json, say
-from shoal.errors import nearest
+from shoal.errors import UsageError, nearest
 
 
 def init(
@@ -38,11 +38,18 @@ def init(
     from shoal.init import ask_roles, guess
     from shoal.outputs import cannot, check_file
     from shoal.policies.presets import check_preset, preset_notes, preset_text
+    from shoal.policies.written import named_as_table
 
     with reporting(as_json, reveal):
         check_preset(preset)
         if output:  # before anybody is asked
             check_file(output, force=force, table=data)
+            if named_as_table(output):
+                message = (
+                    f"{str(output)!r} would be a table, by its ending, and no policy. Let its name end in "
+                    f".yaml, as {output.with_suffix('.yaml').name}."
+                )
+                raise UsageError(message)
         found = guess(data, engine=read_engine(engine, spark_master))
         if sys.stdin.isatty() and not yes and not as_json:
             say(_ROLES, stderr=True)

@@ -81,14 +81,14 @@ def values_of(values: Sequence[str], reveal: bool | None, listed: str = "Values"
     """Write the values that an error is about, where they may be shown; else how to see them.
 
     >>> values_of(["7", "x"], True), values_of(["7", "x"], False), values_of(["7"], None)
-    (' Values: 7, x.', ' --reveal lists them.', '')
+    (" Values: '7', 'x'.", ' --reveal lists them.', '')
     """
     if not values or reveal is None:
         return ""
     if not reveal:
         return f" --reveal lists {'them' if len(values) > 1 else 'it'}."
     more = f", and {len(values) - _MOST:,} more" if len(values) > _MOST else ""
-    return f" {listed}: {', '.join(values[:_MOST])}{more}."
+    return f" {listed}: {', '.join(map(repr, values[:_MOST]))}{more}."
 
 
 def _tell(word: str, colour: str, text: str) -> None:

@@ -11,6 +11,7 @@ import typer
 from typer.core import TyperGroup
 
 from shoal.commands.messages import report
+from shoal.commands.pointers import instead_of_command, instead_of_option, two_tables, with_one_dash
 from shoal.errors import UnknownName, UsageError, nearest
 from shoal.options import wanted
 
@@ -29,6 +30,7 @@ class Commands(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         """Parse what stands after the command, and run it."""
         with _in_our_words(self, self._words):
+            _refuse_one_dash(*_called(self, self._words), self._words)
             return super().invoke(ctx)
 
 
@@ -42,6 +44,14 @@ def _in_our_words(group: Any, words: Sequence[str]) -> Iterator[None]:
             raise
         told = _refusal(error, *_called(group, words), words)
         raise typer.Exit(report(told, as_json="--json" in words)) from None
+
+
+def _refuse_one_dash(command: Any, name: str, words: Sequence[str]) -> None:
+    """Refuse -policy p.yaml, of which the parser makes a policy called olicy."""
+    options = [option for one in getattr(command, "params", ()) for option in one.opts]
+    if found := with_one_dash(words, [*options, "--help"]):
+        message = f"There is no option {found}. Did you mean -{found}? `{name} --help` lists what it takes."
+        raise typer.Exit(report(UsageError(message), as_json="--json" in words))
 
 
 def _called(group: Any, words: Sequence[str]) -> tuple[Any, str]:
@@ -64,13 +74,21 @@ def _refusal(error: Any, command: Any, name: str, words: Sequence[str]) -> Usage
     known = getattr(command, "commands", None)
     lists = f"`{name} --help` lists what it takes."
     if known and (typed := re.search(r"command '(.*?)'\.", said)):
-        return UnknownName(typed[1], "command", known)
+        pointer = instead_of_command(typed[1])
+        return UsageError(pointer) if pointer else UnknownName(typed[1], "command", known)
+    if pointer := two_tables(name, words):
+        return UsageError(f"{pointer} {lists}")
     if type(error).__name__ == "MissingParameter":
         return UsageError(f"{_name(param)} is missing{_meaning(param)}. {lists}")
     if param is not None and hasattr(param, "opts"):
         return UsageError(_wrong_value(command.callback, param, words))
+    if taker := next((own for own, one in (known or {}).items() if _takes(one, option)), None):
+        return UsageError(f"{option} goes after the command, as `{name} {taker} {option}`.")
     if option and "o such option" in said:
-        return UsageError(f"There is no option {option}.{_meant(option, command.params)} {lists}")
+        there = [own for one in command.params for own in one.opts]
+        elsewhere = instead_of_option(option, _given([option], words), there)
+        told = elsewhere or _meant(option, command.params)
+        return UsageError(f"There is no option {option}.{told} {lists}")
     if option:
         own = next((one for one in command.params if option in one.opts), None)
         if own is None or getattr(own, "is_flag", False):
@@ -82,6 +100,10 @@ def _refusal(error: Any, command: Any, name: str, words: Sequence[str]) -> Usage
             f"around what holds spaces, and commas between names. {lists}"
         )
     return UsageError(f"{said} {lists}")
+
+
+def _takes(command: Any, option: str | None) -> bool:
+    return any(option in one.opts for one in command.params)
 
 
 def _wrong_value(callback: Any, param: Any, words: Sequence[str]) -> str:

@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from shoal.errors import UsageError
+from shoal.errors import UnknownName, UsageError
 
 _MOST = 1000  # values of k in one range
 _NUMBER = re.compile(r"[0-9]{1,18}")  # not ², which is a digit too, nor more than int() takes
@@ -54,6 +54,8 @@ def read_plugin(text: str) -> str | dict[str, dict[str, Any]]:
 
     name, _, rest = text.partition(":")
     if not rest:
+        if "=" in name:
+            raise UsageError(_with_colon(name))
         return name
     options = {}
     for pair in rest.split(","):
@@ -69,6 +71,22 @@ def read_plugin(text: str) -> str | dict[str, dict[str, Any]]:
             )
             raise UsageError(message) from None
     return {name: options}
+
+
+def _with_colon(text: str) -> str:
+    """Say how options follow the name of a plug-in.
+
+    >>> _with_colon("k-anonymity=10")
+    "'k-anonymity=10' is no name. Write k-anonymity:k=10."
+    """
+    from shoal.catalogue import describe
+
+    name, value = re.split(r"[=,\s]", text)[0], text.rpartition("=")[2].strip()
+    options = []
+    with suppress(UnknownName):
+        options = [option.name for option in describe(name).options]
+    known = f"{name}:{options[0]}" if options else "name:option"
+    return f"{text!r} is no name. Write {known}={value}."
 
 
 def read_levels(text: str | None, option: str = "--node") -> dict[str, int]:
@@ -133,7 +151,7 @@ def read_plugins(texts: list[str] | None) -> list[Any] | None:
 def read_limits(texts: list[str] | None) -> list[Any] | None:
     """Read limits from lists such as '1%,5%'; a comma is no decimal sign there."""
     for text in texts or ():
-        if found := re.search(r"(?:^|,)\s*(([0-9]+),([0-9]+%))", text):
+        if found := re.search(r"(?:^|,)\s*(([0-9]+),([0-9]+%|0[0-9]+))", text):
             message = (
                 f"--suppression-limit {found[1]!r} can be a share, or two limits. Write "
                 f"{found[2]}.{found[3]}, or --suppression-limit {found[2]} --suppression-limit {found[3]}."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from shoal.display import say, show_pairs, show_table
@@ -19,7 +20,7 @@ def show_release(release: Any) -> None:
     suppressed = release.suppressed
     lost = f"{release.masked:,} masked" if release.masked else f"{suppressed:,} suppressed"
     blanks = f", {so_many(release.cells, 'cell')} blanked" if release.cells else ""
-    share = f"{suppressed / release.records:.1%}"
+    share = f"{suppressed / release.records:.1%}, of at most {release.limit:,}"
     rows = {
         "records": f"{release.records - suppressed:,} kept, {lost} ({share}){blanks}",
         **({"vanished": _vanished(release.vanished)} if release.vanished else {}),
@@ -45,6 +46,18 @@ def show_release(release: Any) -> None:
         say(f"Note: {note}")
 
 
+def note_semicolons(data: Path, output: Path, delimiter: str | None, *, bom: bool) -> None:
+    """Say how a release becomes like an input that is parted by semicolons, where it is parted by commas."""
+    from shoal.spreadsheet import has_semicolons
+
+    if delimiter is None and output.suffix.lower() == ".csv" and has_semicolons(data):
+        options = "--delimiter semicolon" + " --bom" * (not bom)
+        say(
+            "Note: The input is parted by semicolons, the release by commas. To open it in Excel as you do "
+            f"the input, release with {options}."
+        )
+
+
 def _proven(release: Any, result: Mapping[str, Any]) -> str:
     """Say what the search proved, and among what."""
     if release.start is None:
@@ -63,11 +76,14 @@ def _vanished(vanished: Mapping[str, int]) -> str:
 
     >>> _vanished({"age": 2, "zip code": 1})
     '2 values of age, 1 of zip code: all records that had them were suppressed'
+    >>> _vanished({"age": 1})
+    '1 value of age: all records that had it were suppressed'
     """
     (first, most), *others = vanished.items()
     values = "value" if most == 1 else "values"
     listed = [f"{most:,} {values} of {first}", *(f"{number:,} of {name}" for name, number in others)]
-    return f"{', '.join(listed)}: all records that had them were suppressed"
+    them = "it" if sum(vanished.values()) == 1 else "them"
+    return f"{', '.join(listed)}: all records that had {them} were suppressed"
 
 
 def _within(loss: float, least: float, algorithm: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from math import isinf
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -146,6 +147,17 @@ def _show_columns(columns: Any) -> None:
         mean = means if one.mean_before is not None else ""
         rows.append((one.column, values, bits, *shares, mean))
     show_table("What is left of each column", ("column", "values", "bits", "kept", "shift", "mean"), rows)
+    open_ones = [one.column for one in columns if one.mean_after is not None and _open_bands(one)]
+    if open_ones:
+        say(f"In the mean of {', '.join(open_ones)}, open bands count as their end.")
+
+
+def _open_bands(column: Any) -> bool:
+    """Tell whether a label of a column, as 90+ or <18, has one end only."""
+    from shoal.analysing.labels import ends_of, with_point
+
+    labels = with_point([one.label for one in column.records if not one.unknown])
+    return any(isinf(end) for label in labels for end in ends_of(label) or ())
 
 
 def _share(share: float | None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,7 +13,7 @@ from shoal.commands.options import AsJson, EngineName, PolicyFile, ReleasedTable
 from shoal.commands.reading import read_engine
 from shoal.commands.releases import show_verification
 from shoal.display import print_json, show_pairs
-from shoal.errors import UsageError, so_many
+from shoal.errors import Note, UsageError, so_many
 
 
 def verify(
@@ -41,8 +42,8 @@ def verify(
     against: Annotated[
         Path | None,
         typer.Option(
-            help="An older release of the same table: does k remain for who has both? Exit code 1 when it "
-            "does not."
+            help="An older release of the same persons: does k remain for who has both? Exit code 1 when it "
+            "does not. It does not apply to different persons."
         ),
     ] = None,
     against_policy: Annotated[
@@ -64,6 +65,7 @@ def verify(
     reveal: Reveal = False,
 ) -> None:
     """Count a release afresh and check it against the policy's models; exit code 1 when it fails."""
+    from shoal.verify import other_models
     from shoal.verify import verify as run
 
     with reporting(as_json, reveal), progress_bar() as progress:
@@ -76,6 +78,8 @@ def verify(
             sensitive_table=sensitive_table,
             engine=read_engine(engine, spark_master),
         )
+        if (note := other_models(release, policy, recipe)) is not None:
+            warnings.warn(note, Note, stacklevel=1)
         beside = _side_by_side(
             release,
             policy,
@@ -114,7 +118,11 @@ def _show_intersection(found: Any) -> None:
     if found is None:
         return
     remaining = "no record can be in both" if found.remaining is None else f"{found.remaining:,}"
-    told = "exact" if found.exact else "estimated from the releases alone: give --input for an exact count"
+    told = "exact"
+    if not found.exact:
+        told = "if the same persons are in both; estimated from the releases alone"
+        if not found.same_recoding:
+            told += ": give --input, the table that both were made from, for an exact count"
     few = f"{so_many(found.records, 'record')} in those of fewer than {found.k:,}"
     rows = {
         "k beside the other release": remaining if found.remaining is None else f"{remaining} ({told})",

@@ -102,11 +102,11 @@ class Builder(ABC):
 
     def positions(self, texts: Sequence[str]) -> FloatArray:
         """Return where each value lies on the scale of its column; nan where it lies nowhere."""
-        return numbers_in(map(self.number, texts))
+        return floats_of(map(self.number, texts))
 
     def places(self, texts: Sequence[str]) -> Mapping[str, FloatArray]:
         """Return where each text lies that somebody else wrote, on every scale on which it could."""
-        return {"number": numbers_in(map(number_of, texts))}
+        return {"number": floats_of(map(number_of, texts))}
 
     def rewritten(self, texts: Sequence[str], *, months_first: bool = False) -> Mapping[str, str]:
         """Return texts that the rule does not read as they are, written so that it does."""
@@ -140,10 +140,20 @@ class Builder(ABC):
         if others:
             told += " of the population" if others == len(values) else f" ({others} of the population)"
         are = "is" if len(values) == 1 else "are"
-        message = f"Hierarchy of {domain.name!r} ({self.keyword}): {told} {are} {self._miss()}"
-        return HierarchyError(message, values)
+        message = f"Hierarchy of {domain.name!r} ({self.keyword}): {told} {are} {self._miss(values)}"
+        return HierarchyError(message + self._nearly(values), values)
 
-    def _miss(self) -> str:
+    def _nearly(self, values: Sequence[str]) -> str:
+        """Say how many values miss one of the hierarchy only by spaces around them or by case."""
+        known = {text.strip().casefold() for text in (*self.listed(), *self.unknown) if text.strip()}
+        near = sum(value.strip().casefold() in known for value in values)
+        if not near:
+            return ""
+        one = "It differs" if len(values) == 1 else f"{near:,} of them {'differs' if near == 1 else 'differ'}"
+        return f" {one} from a listed one only by spaces around it or by case."
+
+    def _miss(self, values: Sequence[str]) -> str:
+        """Say what values that the rule does not cover are not, and what to do."""
         return "not covered. Add what is missing, or name codes under 'unknown'."
 
     def note(self, texts: Sequence[str]) -> str | None:
@@ -155,7 +165,7 @@ class Builder(ABC):
         return "every value" if label == TOP else "the value itself"
 
 
-def numbers_in(found: Iterable[Decimal | float | None]) -> FloatArray:
+def floats_of(found: Iterable[Decimal | float | None]) -> FloatArray:
     """Return numbers as an array, nan where there is none."""
     return np.array([np.nan if number is None else float(number) for number in found], np.float64)
 

@@ -13,14 +13,16 @@ from typing import ClassVar
 import numpy as np
 
 from shoal.core.arrays import FloatArray
-from shoal.core.builder import Builder, Labels, not_nested, number_of, numbers_in
+from shoal.core.builder import Builder, Labels, floats_of, not_nested, number_of
 from shoal.core.counts import Domain
 from shoal.core.dates import (
     as_iso,
     day_numbers,
     day_or_time,
+    has_short_year,
     moments,
-    order_of,
+    month_comes_first,
+    styles_of,
     usual,
     without_time,
     written_out,
@@ -47,6 +49,9 @@ TIME_UNITS: dict[str, Callable[[int], str]] = {
     "half_day": lambda minute: ("before noon", "after noon")[minute // 720],
 }
 _PROBE = date(2001, 11, 23)
+_CENTURIES = "two-digit years can be of two centuries. Write years with four digits in the table."
+_FEW = 20  # codes at most, as people use them for unknown
+_PARTS = (("y", "%Y"), ("j", "%Y"), ("a", "%Y"), ("m", "%m"), ("d", "%d"), ("t", "%d"), ("g", "%d"))
 _ACROSS = {"week": "A week can lie in two months; use week_of_month."}
 
 
@@ -101,7 +106,7 @@ class Dates(Builder):
 
     def months_first(self) -> bool | None:
         """Tell whether the format begins with the month."""
-        return order_of(self.format)
+        return month_comes_first(self.format)
 
     def bind(self, domain: Domain) -> Hierarchy:
         """Check that the units nest, then apply them."""
@@ -112,8 +117,12 @@ class Dates(Builder):
             )
             raise HierarchyError(message)
         if self.format and "%y" in self.format:
+            message = f"Hierarchy of {domain.name!r}: {_CENTURIES}"
+            raise HierarchyError(message)
+        if self.format and "%" not in self.format:
             message = (
-                f"Hierarchy of {domain.name!r}: two-digit years can be of two centuries. Write them out."
+                f"Hierarchy of {domain.name!r}: the format {self.format!r} is not written with % signs: "
+                f"write {_with_signs(self.format)}."
             )
             raise HierarchyError(message)
         # A format that leaves something out reads as of 1900, January, the 1st.
@@ -136,9 +145,9 @@ class Dates(Builder):
             return f"days before {label[1:]}"
         return super().covers(label) if label == TOP else f"days in {label}"
 
-    def _miss(self) -> str:
+    def _miss(self, values: Sequence[str]) -> str:
         how = f"a date as {self.format}" if self.format else "an ISO date such as 2025-01-31; give 'format'"
-        return f"not {how}. Name codes under 'unknown'."
+        return f"not {how}. {_advice(values)}"
 
 
 @dataclass(frozen=True)
@@ -162,7 +171,7 @@ class Times(Builder):
 
     def positions(self, texts: Sequence[str]) -> FloatArray:
         """Return each minute of the day."""
-        return numbers_in(map(minute_of, texts))
+        return floats_of(map(minute_of, texts))
 
     def places(self, texts: Sequence[str]) -> Mapping[str, FloatArray]:
         """Read times of the day."""
@@ -177,9 +186,34 @@ class Times(Builder):
         """Say that it is a span of the day."""
         return super().covers(label) if label == TOP else f"times in {label}"
 
-    def _miss(self) -> str:
+    def _miss(self, values: Sequence[str]) -> str:
         how = "not a time such as 14:05, nor minutes from 0 to 1439"
         return f"{how}. Name codes under 'unknown'."
+
+
+def _advice(values: Sequence[str]) -> str:
+    """Say what to do about values that are not read as dates; many of them are no codes."""
+    if 2 * sum(map(has_short_year, values)) > len(values):
+        return f"In most of them the year has two digits: {_CENTURIES}"
+    if len(values) <= _FEW:
+        return "Name codes under 'unknown'."
+    style = next(styles_of(values), None)
+    if style:
+        return f"They fit format: '{style}'. Give it, and write all dates of the table that way."
+    return "So many are no codes: mend them in the table, or give the 'format' in which they are written."
+
+
+def _with_signs(style: str) -> str:
+    """Write a format such as dd.mm.yyyy with the signs that tell its parts.
+
+    >>> _with_signs("dd.mm.yyyy"), _with_signs("YYYY-MM-DD"), _with_signs("TT.MM.JJJJ"), _with_signs("x")
+    ('%d.%m.%Y', '%Y-%m-%d', '%d.%m.%Y', 'it as %d.%m.%Y')
+    """
+    found = style.lower()
+    for letter, sign in _PARTS:
+        found = re.sub(rf"(?<![a-z%]){letter}+(?![a-z])", sign, found)
+    day = re.fullmatch(r"[^a-zA-Z]*(?:%[Ymd][^a-zA-Z]*){3}", found)
+    return found if day and len({"%Y", "%m", "%d"} & set(re.findall("%.", found))) == 3 else "it as %d.%m.%Y"
 
 
 def _check_units(name: str, units: Sequence[str], known: dict[str, Callable[..., str]]) -> None:

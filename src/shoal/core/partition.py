@@ -70,7 +70,7 @@ def partition(
     [0, 0, 0, 1, 1, 1]
     """
     if counts.records < least or not len(counts):
-        message = f"{counts.records} records cannot make a region of at least {least}."
+        message = f"{counts.records:,} records cannot make a region of at least {least:,}."
         raise ValueError(message)
     if relaxed and accepts:
         message = "A relaxed partition knows the sizes of its regions alone: ask nothing else of them."

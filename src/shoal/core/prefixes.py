@@ -81,6 +81,11 @@ class Prefix(Builder):
     def note(self, texts: Sequence[str]) -> str | None:
         """Note codes of digits that have several lengths, as where zeros before them were lost."""
         known = [text for text in texts if not self.is_unknown(text)]
+        if self.pad and any(len(set(text)) == 1 and text[0] in "09" for text in known):
+            return (
+                "it has codes of zeros or nines alone, which get zeros before them where they are short. If "
+                "they mean unknown, name them under 'unknown'."
+            )
         lengths = {len(text) for text in known}
         if self.pad or len(lengths) < 2 or not all(text.isascii() and text.isdigit() for text in known):
             return None

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from shoal.core.arrays import IntArray
-from shoal.outputs import whole
+from shoal.outputs import written_whole
 
 
 def write_rows_file(path: Path, numbers: IntArray) -> None:
     """Write a number on each line; whole or not at all."""
-    with whole(path) as file:
+    with written_whole(path) as file:
         file.writelines(b"%d\n" % number for number in numbers.tolist())

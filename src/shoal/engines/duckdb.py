@@ -5,10 +5,7 @@ from __future__ import annotations
 import errno
 import gzip
 import re
-import shutil
-import tempfile
 import warnings
-import weakref
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -32,6 +29,7 @@ from shoal.core.encodings import TO_UTF_8, UTF_8, other_encoding
 from shoal.core.targets import Target
 from shoal.engines import relations
 from shoal.engines.content import check_content
+from shoal.engines.databases import connect
 from shoal.engines.each import count_each, lone_of
 from shoal.engines.foreign import READERS, read_foreign
 from shoal.engines.frames import check_names, checked
@@ -57,13 +55,7 @@ class DuckDb(OverIbis):
     @cached_property
     def connection(self) -> Any:
         """The connection that all tables of this engine live in."""
-        # What does not fit in memory spills to a folder that is ours alone and goes with the connection.
-        spill = tempfile.mkdtemp(prefix="shoal-")
-        connection = ibis.duckdb.connect(temp_directory=spill)
-        weakref.finalize(connection, shutil.rmtree, spill, ignore_errors=True)
-        # What is counted here takes the other half.
-        connection.raw_sql(f"SET memory_limit = '{self.memory // 2}B'")
-        return connection
+        return connect(self.memory // 2)  # what is counted here takes the other half
 
     def interrupt(self) -> None:
         """End the query under way."""
@@ -212,10 +204,12 @@ class DuckDb(OverIbis):
             auto_detect=False,
             compression="gzip" if packed else "none",
             header=True,
+            skip=text.above,
             delim=text.delimiter,
             quote='"',
             escape='"',
             nullstr="",
+            **_line_ends(text.ends),
         )
         self._texts[name] = text
         if text.encoding != UTF_8:
@@ -279,11 +273,21 @@ class DuckDb(OverIbis):
 
     def _fault(self, path: Path | None, told: str) -> str:
         """Say what is wrong with a file, or with one of those that were opened."""
+        if path is not None and not path.exists():
+            return f"{str(path)!r} is gone: it was taken away while it was read. Put it back and run again."
         for text in self._texts.values():
-            fault = text.fault() if path in (None, text.path) else None
+            fault = None
+            with suppress(OSError, EOFError, zlib.error):  # it may be gone meanwhile
+                fault = text.fault() if path in (None, text.path) else None
             if fault is not None:
                 return f"{str(text.path)!r} cannot be read: {fault}"
         line = re.search(r"Line: (\d+)", told)
         where = f" at line {line.group(1)}" if line else ""
         name = repr(str(path)) if path else "The table"
         return f"{name} cannot be read{where}. Check that it is whole, and written as its name says."
+
+
+def _line_ends(ends: str) -> dict[str, str]:
+    """Tell the database how lines end: it would go by the first break, even one within a quoted name."""
+    escaped = {"\n": r"\n", "\r": r"\r", "\r\n": r"\r\n"}.get(ends)
+    return {"new_line": escaped} if escaped else {}

@@ -101,6 +101,11 @@ class OverIbis(Engine, Site):
         with self.told(self.path_of(table)):
             return relations.look(self, table, columns, patterns)
 
+    def empty(self, table: Table) -> int:
+        """Count the rows that hold nothing, inside the backend."""
+        with self.told(self.path_of(table)):
+            return relations.empty(self, table)
+
     def recode(
         self,
         table: Table,

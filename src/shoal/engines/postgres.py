@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,6 +22,7 @@ from ibis.expr.operations import DatabaseTable
 from ibis.expr.types import Table
 from psycopg import sql
 
+from shoal.core.contracts import Look
 from shoal.core.targets import TableEngine, Target
 from shoal.engines.binary_copy import packed, unpacked
 from shoal.engines.frames import check_names
@@ -64,6 +65,16 @@ class Postgres(OverIbis, TableEngine):
         """Turn the database's errors into ours: its texts may quote rows."""
         with told():
             yield
+
+    def look(self, table: Table, columns: Sequence[str], patterns: Sequence[str] = ()) -> dict[str, Look]:
+        """Look at columns; where that fails, the run's transaction goes on."""
+        with self.told(), self._server.transaction():
+            return super().look(table, columns, patterns)
+
+    def empty(self, table: Table) -> int:
+        """Count empty rows; where that fails, the run's transaction goes on."""
+        with self.told(), self._server.transaction():
+            return super().empty(table)
 
     def named(self, source: str | Path) -> Table:
         """Open a table or view: NAME or SCHEMA.NAME, in double quotes where a name is unusual."""

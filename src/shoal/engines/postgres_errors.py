@@ -32,6 +32,10 @@ _SAID: dict[type[psycopg.Error], tuple[type[ShoalError], str]] = {
     errors.DuplicateTable: (OutputError, _APPEARED),
     errors.UniqueViolation: (OutputError, _APPEARED),
     errors.InvalidSchemaName: (OutputError, "The database has no such schema. Create it first."),
+    errors.InFailedSqlTransaction: (
+        DataError,
+        "The database refused something before, and ended the run. Run again; its log says what it was.",
+    ),
     errors.QueryCanceled: (
         DataError,
         "The database cancelled a query, by its own time limit or its administrator's word.",

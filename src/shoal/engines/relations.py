@@ -235,6 +235,16 @@ def _found(
     return {name: tuple(next(numbers) for _ in patterns) for name in columns}
 
 
+def empty(site: Site, table: Table) -> int:
+    """Count the rows in which every column is null, or a text of spaces alone."""
+    schema = table.schema()
+    nothing = [
+        table[name].isnull() | (table[name].strip() == "" if schema[name].is_string() else False)
+        for name in table.columns
+    ]
+    return rows_of(site, table.filter(nothing))
+
+
 def _is_single(kind: Any) -> bool:
     """Tell whether a type is one whose values can be grouped everywhere: not a list, nor a document."""
     return bool(

@@ -134,6 +134,12 @@ class Spark(SparkTables):
         except (OSError, EOFError, UnicodeDecodeError):
             message = f"{str(path)!r} is not UTF-8 text. {TO_UTF_8}"
             raise DataError(message) from None
+        if header.above:
+            message = (
+                f"The first line of {str(first)!r} only tells Excel the delimiter, by sep=, and Spark would "
+                "take it for the header. Delete that line."
+            )
+            raise DataError(message)
         schema = ", ".join(f"{quoted((name,), '`')} STRING" for name in header.names)
         # Names are checked, since one of many files may have its columns in another order.
         return self.session.read.csv(

@@ -7,11 +7,13 @@ import io
 import re
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
-from shoal.core.encodings import SPOKEN, UTF_8, begins_as, opened, read_as
+from shoal.core.delimiters import delimiter_told
+from shoal.core.encodings import MARKS, SPOKEN, UTF_8, begins_as, opened, read_as
 from shoal.engines.frames import check_names
 from shoal.errors import DataError, so_many
 
@@ -28,14 +30,17 @@ class TextFile:
     encoding: str
     names: tuple[str, ...]
     delimiter: str
+    ends: str  # what its first line ends in, and so all of them; nothing where it has no other
+    above: int = 0  # lines above the names: Excel's own, which tells the delimiter
 
     @property
     def plain(self) -> bool:
         """Whether the database can read the file itself.
 
-        It takes a line break in a quoted name for the header's end, where a mark stands before the quote.
+        Where a mark stands before the quote of a name, it takes a line break in it for the header's end, and
+        a delimiter for the name's.
         """
-        breaks = re.search(r"[\r\n]", "".join(self.names[:1]))
+        breaks = set("".join(self.names[:1])) & {"\r", "\n", self.delimiter}
         return self.encoding == UTF_8 and not (breaks and begins_as(self.path, UTF_8))
 
     @property
@@ -66,11 +71,13 @@ class TextFile:
                 return ragged.told(begun) or f"line {begun} is not {SPOKEN[self.encoding]}."
             if row is None:
                 return ragged.told() or lines.mixed
+            if begun <= self.above:
+                continue
             if len(row) == len(self.names) + 1 and not row[-1]:
                 row.pop()  # the database lets a line end in a delimiter
             if row and len(row) != len(self.names):
                 ragged.add(begun, len(row))
-            elif sum(map(len, row)) > _LONGEST:
+            elif sum(len(value.encode()) for value in row) > _LONGEST:
                 return ragged.told(begun) or _too_long(begun)
 
 
@@ -132,6 +139,10 @@ class _Lines:
             yield line
 
 
+def _spoken(delimiter: str) -> str:
+    return "a tab" if delimiter == "\t" else repr(delimiter)
+
+
 def _spelt(ends: str) -> str:
     return " ".join({"\r": "CR", "\n": "LF"}[sign] for sign in ends)
 
@@ -155,6 +166,15 @@ def _has_more(lines: list[str]) -> bool:
     return any(first[sign] == second[sign] > 1 for sign in ",;\t|")
 
 
+def _check_ends(path: Path, first: str, second: str) -> None:
+    """Refuse a first line that ends otherwise than the second: the database would find no rows."""
+    ways = [line[len(line.rstrip("\r\n")) :] for line in (first, second)]
+    if all(ways) and ways[0] != ways[1]:
+        told = f"line 2 ends in {_spelt(ways[1])}, the first in {_spelt(ways[0])}. Let all end alike."
+        message = f"{str(path)!r} cannot be read: {told}"
+        raise DataError(message)
+
+
 def read_header(path: Path, ending: str, encoding: str = UTF_8) -> TextFile:
     """Read the names of a text file's columns, and guess its delimiter from that line alone.
 
@@ -162,6 +182,10 @@ def read_header(path: Path, ending: str, encoding: str = UTF_8) -> TextFile:
     """
     with opened(path, encoding) as file:
         header = file.readline()
+        told = delimiter_told(header)
+        if told:
+            first, header = header, file.readline()
+            _check_ends(path, first, header)
         while header.count('"') % 2 and (more := file.readline()):  # a name may hold line breaks
             header += more
         below = [file.readline(), file.readline()]
@@ -173,7 +197,7 @@ def read_header(path: Path, ending: str, encoding: str = UTF_8) -> TextFile:
         message = f"{str(path)!r} is not a text of rows: its first line holds bytes that stand for no letter."
         raise DataError(message)
     tabs = ending in (".tsv", ".txt") and "\t" in outside
-    delimiter = "\t" if tabs else max(",;\t|", key=outside.count)
+    delimiter = told or ("\t" if tabs else max(",;\t|", key=outside.count))
     if delimiter not in outside and _has_more(below):
         message = f"{str(path)!r} has one name in its first line and more values below. {_TITLE}"
         raise DataError(message)
@@ -181,5 +205,21 @@ def read_header(path: Path, ending: str, encoding: str = UTF_8) -> TextFile:
         message = f"{str(path)!r} has one name in its first line. If that is all, let its name end in .csv."
         raise DataError(message)
     names = next(csv.reader(io.StringIO(header, newline=""), delimiter=delimiter), [])
+    if len(names) > 1 and all(names[:-1]) and not names[-1]:
+        message = (
+            f"{str(path)!r}: the header ends in {_spoken(delimiter)}, so that column {len(names)} has no "
+            "name. Take that sign away from the end of the first line, or name the column."
+        )
+        raise DataError(message)
     check_names(names)
-    return TextFile(path, encoding, tuple(names), delimiter)
+    ends = header[len(header.rstrip("\r\n")) :]
+    return TextFile(path, encoding, tuple(names), delimiter, ends, above=int(bool(told)))
+
+
+def sign_of(path: Path) -> str | None:
+    """Return the sign that parts a file's values, whatever its encoding; None where that cannot be told."""
+    marked = [encoding for encoding in MARKS if begins_as(path, encoding)]
+    for encoding in marked or (UTF_8, "cp1252"):
+        with suppress(DataError, UnicodeDecodeError):
+            return read_header(path, path.suffix.lower(), encoding).delimiter
+    return None

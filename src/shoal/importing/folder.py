@@ -8,7 +8,7 @@ from typing import IO, TYPE_CHECKING
 
 from shoal.errors import DataError, OutputError
 from shoal.importing.project import DATA, Project
-from shoal.outputs import cannot, exists, whole
+from shoal.outputs import cannot, exists, written_whole
 
 if TYPE_CHECKING:
     from shoal.arx import Import
@@ -30,10 +30,10 @@ def write_import(
     try:
         _make(folder, targets, force=force)
         for path, text in files.items():
-            with whole(path) as file:
+            with written_whole(path) as file:
                 file.write(text.encode())
         if project is not None:
-            with Project(project) as opened, whole(data) as file:
+            with Project(project) as opened, written_whole(data) as file:
                 _copy(opened, file)
     except OSError as error:
         raise cannot(folder, error) from None

@@ -54,8 +54,8 @@ def suggested(found: Guess) -> dict[str, Any]:
 
 def column_line(found: Guess, entry: Mapping[str, Any], reason: str) -> str:
     """Write a column's part of the policy on one line, with what the column is and the reason."""
-    missing = f", {found.missing} missing" if found.missing else ""
-    about = f"{found.kind}, {found.distinct} distinct{missing}"
+    missing = f", {found.missing:,} missing" if found.missing else ""
+    about = f"{found.kind}, {found.distinct:,} distinct{missing}"
     return f"  {_flow(found.column)}: {_flow(dict(entry))}  # {about}; {reason}"
 
 

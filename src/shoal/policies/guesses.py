@@ -9,23 +9,29 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from shoal.assessing.empty_rows import empty_rows, has_blanks
 from shoal.assessing.nearly_unique import NEARLY_UNIQUE, nearly_unique
 from shoal.core.builder import COMMA
 from shoal.core.contracts import Engine
 from shoal.core.counts import Counts, Domain, missing_records
-from shoal.core.dates import begins_with_month
+from shoal.core.dates import begins_with_month, has_short_year
 from shoal.core.schema import AS_IS, Role
 from shoal.errors import DataError
 from shoal.identifiers.looks import looks_like, may_be
 from shoal.identifiers.names import is_address, is_person, is_postcode, name_persons, roles_of, words_of
+from shoal.identifiers.patterns import mostly
 from shoal.identifiers.rule import IDENTIFIERS, Finding, unique_code
+from shoal.identifiers.values import is_date
+from shoal.identifiers.within import found_within
 from shoal.policies.value_kinds import (
     alike,
     bands,
     kind_of,
     postcodes,
+    short_postcodes,
     unclear_commas,
     unknown_codes,
+    unknown_postcodes,
 )
 
 
@@ -65,18 +71,25 @@ def guess_columns(
     known = known or {}
     persons = name_persons(names)
     fresh = engine.count_each(table, [name for name in names if name not in known])
+    blank = True  # every column so far is empty in some row
     for name in names:
         counts, domain = known[name] if name in known else next(fresh)
         if not counts.records:
             message = "The table has no rows. Give one that has records."
             raise DataError(message)
-        yield guess_column(name, counts, domain, persons=persons), counts, domain
+        found = guess_column(name, counts, domain, persons=persons)
+        blank = blank and has_blanks(domain)
+        if blank and name == names[-1]:
+            found = replace(found, notes=(*found.notes, *empty_rows(engine, table)))
+        yield found, counts, domain
 
 
 def guess_column(name: str, counts: Counts, domain: Domain, *, persons: bool = False) -> Guess:
     """Guess what a column is from the counts of its values; `persons`: another is surely a person's name."""
     texts = [text for text in domain.texts if text is not None]
     unknown = unknown_codes(texts)
+    if is_postcode(name):
+        unknown = unknown_postcodes(texts, unknown)
     known = [text for text in texts if text not in unknown]
     kind, hierarchy = kind_of(known, unknown)
     codes = postcodes(known, unknown) if is_postcode(name) else None
@@ -94,6 +107,7 @@ def guess_column(name: str, counts: Counts, domain: Domain, *, persons: bool = F
         role, reason = Role.IDENTIFIER, "nearly every value occurs once"
     elif alone and role in AS_IS:
         reason += f"; {NEARLY_UNIQUE}"
+    perhaps = None if finding else may_be(name, known)
     return Guess(
         column=name,
         kind=kind,
@@ -107,9 +121,18 @@ def guess_column(name: str, counts: Counts, domain: Domain, *, persons: bool = F
         reason=reason,
         hierarchy=hierarchy,
         identifier=finding,
-        perhaps=None if finding else may_be(name, known),
-        notes=tuple(_notes(name, kind, known, role is Role.IDENTIFIER)),
+        perhaps=perhaps,
+        notes=(*_free_text(name, perhaps), *_notes(name, kind, known, role is Role.IDENTIFIER)),
     )
+
+
+def _free_text(name: str, perhaps: Finding | None) -> Iterator[str]:
+    """Say that a name means free text, where too few values differ to make it an identifier."""
+    if perhaps and perhaps.kind == "text":
+        yield (
+            f"Column {name!r} is {perhaps.reason}: see that it holds none, or give it the role identifier, "
+            "which removes it."
+        )
 
 
 def _notes(name: str, kind: str, texts: Sequence[str], removed: bool) -> Iterator[str]:
@@ -126,8 +149,25 @@ def _notes(name: str, kind: str, texts: Sequence[str], removed: bool) -> Iterato
             f"{bands(texts, COMMA)['intervals']}, decimal: ','}}. If they part thousands, leave them out of "
             "the table."
         )
+    if kind == "category" and any(map(has_short_year, texts)) and mostly(texts, _is_day, 0.5):
+        yield (
+            f"Column {name!r} has dates whose years have two digits, which can be of two centuries. Write "
+            "the years with four digits in the table, then give it a hierarchy of dates, as {dates: [month, "
+            'year], format: "%d.%m.%Y"}.'
+        )
+    if is_postcode(name) and short_postcodes(texts):
+        yield (
+            f"Column {name!r} has codes that are at least two digits shorter than others. They get zeros "
+            "before them, as postcodes that lost theirs: if they mean unknown, name them under `unknown`."
+        )
     if removed or kind not in ("category", "code"):
         return
+    held = " and ".join(found_within(texts))
+    if held:
+        yield (
+            f"Column {name!r} has values that seem to hold {held}: make it an identifier, which removes "
+            "it, or take them out of it."
+        )
     if alike(texts):
         yield (
             f"Column {name!r} has values that differ only by case or by spaces around them. They count as "
@@ -135,6 +175,10 @@ def _notes(name: str, kind: str, texts: Sequence[str], removed: bool) -> Iterato
         )
     elif any(text != text.strip() for text in texts):
         yield f"Column {name!r} has values with spaces around them, which are part of the value: mend them."
+
+
+def _is_day(text: str) -> bool:
+    return has_short_year(text) or is_date(text)
 
 
 def _separation(counts: Counts) -> float:

@@ -58,7 +58,9 @@ def read_limit(limit: object) -> tuple[Decimal, bool]:
         message = f"suppression_limit must not be below 0, got {limit!r}."
         raise PolicyError(message)
     if share and number > 1:
-        message = f"suppression_limit must not be above 100%, got {limit!r}."
+        message = (
+            f"suppression_limit must not be above 100%, got {limit!r}.{'' if percent else _as_share(text)}"
+        )
         raise PolicyError(message)
     return number, share
 
@@ -72,8 +74,20 @@ def decimal_point(text: str) -> str:
     return text.replace(",", ".") if re.fullmatch(r"[0-9]+,[0-9]+\s*%|0,[0-9]+", text) else text
 
 
+def _as_share(text: str) -> str:
+    """Ask for a percent sign after what looks like a number of percent.
+
+    >>> print(_as_share("5,5"), _as_share("150.5"))
+     Write 5.5% for a share, or a whole number of records.  Write a whole number of records.
+    """
+    number = Decimal(text.replace(",", ".")).normalize()
+    return f" Write {f'{number:f}% for a share, or ' if number <= 100 else ''}a whole number of records."
+
+
 def _without_comma(text: str) -> str:
-    """Ask for a number of records without commas."""
+    """Ask for a number without commas: of records where commas part thousands, else of percent."""
+    if re.fullmatch(r"[0-9]+,[0-9]+", text) and not re.fullmatch(r"[1-9][0-9]{0,2},[0-9]{3}", text):
+        return _as_share(text)
     plain = text.replace(",", "")
     return f" Write {plain} for so many records." if plain != text and plain.isdecimal() else ""
 

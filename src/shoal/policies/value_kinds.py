@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
@@ -16,6 +17,8 @@ _UNKNOWN = frozenset((
     "unknown", "u", "?", "na", "n/a", "-", "none", "-1", "99", "999", "9999", "99999", "999999", "unbekannt",
     "k.a.", "k. a.", "keine angabe", "inconnu", "desconocido", "sconosciuto", "onbekend", "desconhecido",
 ))  # fmt: skip
+
+_REPEATED = re.compile("0+|99+")
 
 
 def unknown_codes(texts: Sequence[str]) -> list[str]:
@@ -78,6 +81,24 @@ def postcodes(texts: Sequence[str], unknown: Sequence[str]) -> dict[str, Any] | 
     if len(lengths) > 1:
         found["pad"] = pad
     return found | ({"unknown": list(unknown)} if unknown else {})
+
+
+def unknown_postcodes(texts: Sequence[str], unknown: Sequence[str]) -> list[str]:
+    """Return the codes for "unknown" among postcodes: also nines or zeros alone, for no place has such.
+
+    >>> unknown_postcodes(["1067", "80331", "999", "99999", "0"], [])
+    ['999', '99999', '0']
+    """
+    others = [text for text in texts if text not in unknown and not _REPEATED.fullmatch(text)]
+    if postcodes(others, []) is None or max(map(len, others)) < 4:
+        return list(unknown)
+    return [text for text in texts if text in unknown or _REPEATED.fullmatch(text)]
+
+
+def short_postcodes(texts: Sequence[str]) -> bool:
+    """Tell whether postcodes that get back their zeros have some that lack two digits or more."""
+    found = postcodes(texts, [])
+    return found is not None and "pad" in found and min(map(len, texts)) < min(5, found["pad"][0]) - 1
 
 
 def unclear_commas(texts: Sequence[str]) -> bool:

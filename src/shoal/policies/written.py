@@ -10,12 +10,22 @@ import yaml
 
 from shoal.engines.names import TABLE_FILES
 from shoal.errors import PolicyError
+from shoal.policies.faults import in_plain_words
+
+
+def named_as_table(path: Path) -> bool:
+    """Tell whether a name ends as a table's does; .txt may be anything.
+
+    >>> named_as_table(Path("p.CSV")), named_as_table(Path("p.yaml")), named_as_table(Path("p.txt"))
+    (True, False, False)
+    """
+    ending = path.suffix.lower()
+    return ending in TABLE_FILES and ending != ".txt"
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
     """Read the entries of a policy."""
-    ending = path.suffix.lower()
-    if ending in TABLE_FILES and ending != ".txt" and path.is_file():  # which may hold anything
+    if path.is_file() and named_as_table(path):
         message = f"{str(path)!r} is a table, by its ending, and no policy. Are the two swapped?"
         raise PolicyError(message)
     try:
@@ -28,10 +38,7 @@ def read_yaml(path: Path) -> dict[str, Any]:
         message = f"Cannot read the policy {str(path)!r}: {error.strerror}."
         raise PolicyError(message) from None
     except (yaml.YAMLError, ValueError, TypeError) as error:
-        mark = getattr(error, "problem_mark", None)
-        where = f" at line {mark.line + 1}" if mark else ""
-        what = getattr(error, "problem", None) or "a key is a list or a mapping"
-        message = f"The policy {str(path)!r} is not valid YAML{where}: {what}."
+        message = f"The policy {str(path)!r} is not valid YAML{in_plain_words(error)}"
         raise PolicyError(message) from None
     if not isinstance(data, dict):
         message = f"The policy {str(path)!r} must be a mapping that begins with 'columns:'."

@@ -19,7 +19,7 @@ from shoal.core.arrays import IntArray
 from shoal.core.lattice import Lattice
 from shoal.core.tabulate import Table
 from shoal.errors import DataError, OutputError
-from shoal.outputs import cannot, check_place, whole
+from shoal.outputs import cannot, check_place, written_whole
 from shoal.profiling.grouping import Grouping
 from shoal.profiling.source import PolicyWish
 
@@ -41,7 +41,7 @@ def save(profile: Profile, path: Path, *, force: bool = False) -> Path:
     body, index = _packed(arrays)
     text = json.dumps(_header(profile) | {"arrays": index}, ensure_ascii=False, allow_nan=False).encode()
     first = f"{_FORMAT} {zlib.crc32(body, zlib.crc32(text)):08x}".encode()
-    with whole(path) as file:
+    with written_whole(path) as file:
         file.writelines((_MAGIC, first, b"\n", text, b"\n", body))
     return path
 

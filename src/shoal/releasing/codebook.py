@@ -9,8 +9,8 @@ from pathlib import Path
 
 from shoal.core.builder import Builder
 from shoal.core.counts import Domain, layout
-from shoal.core.groups import Cover, group_column
-from shoal.core.hierarchy import MISSING
+from shoal.core.groups import Cover, group_column, in_order
+from shoal.core.hierarchy import MISSING, Hierarchy
 from shoal.core.problem import Problem
 from shoal.core.recoding import Recoding
 from shoal.core.regions import Regions
@@ -26,9 +26,13 @@ def codebook_path(output: Path) -> Path:
 
 
 def write_codebook(
-    target: Target, policy: Policy, recoding: Recoding, labels: Mapping[str, Sequence[str]]
+    target: Target,
+    policy: Policy,
+    recoding: Recoding,
+    labels: Mapping[str, Sequence[str]],
+    hierarchies: Sequence[Hierarchy],
 ) -> None:
-    """Write a row for every label used; a column kept as is has one row."""
+    """Write a row for every label used, in order; a column kept as is has one row."""
     rows: list[Row] = []
     for column, (name, used) in enumerate(labels.items()):
         shown = ", ".join(policy.released(name))
@@ -39,20 +43,20 @@ def write_codebook(
             level = recoding.node[column]
             rows += [(shown, level, label, _covers(rule, label)) for label in used]
         else:
-            rows += [(shown, *row) for row in _by_class(rule, recoding, column)]
+            rows += [(shown, *row) for row in _by_class(rule, recoding, column, hierarchies[column])]
     if recoding.apart:
         covers = f"a second table holds each group's values of {recoding.apart}"
         rows.append((group_column(recoding.apart), "", "", covers))
     _write(target.path, ("column", "level", "label", "covers"), rows, 0o644, target.separator)
 
 
-def _by_class(rule: Builder, recoding: Recoding, column: int) -> Iterator[Row]:
+def _by_class(rule: Builder, recoding: Recoding, column: int, hierarchy: Hierarchy) -> Iterator[Row]:
     """Yield the level, the label and what is covered of every group that some class has."""
     about, regions = recoding.about[column], recoding.regions
     if about.labels is None:
         yield (0, "", "as is")
     present = {} if regions is None else dict.fromkeys(regions.groups[column][~regions.suppressed].tolist())
-    for group in sorted(present):
+    for group in in_order(hierarchy, about, sorted(present)):
         cover = about.cover(group)
         if about.labels is not None:
             ends = ["" if ends[group] is None else str(ends[group]) for ends in about.labels.values()]

@@ -134,7 +134,7 @@ class Run:
         if self.task.mapping:
             write_mapping(begun.private / "mapping", found.problem, found.recoding, found.domains)
         book = self.task.sheet.on(Target(str(begun.private / CODEBOOK), "file", ".csv"))
-        write_codebook(book, self.policy, found.recoding, found.labels)
+        write_codebook(book, self.policy, found.recoding, found.labels, found.problem.hierarchies)
         self.task.sheet.finish(book.path, book)
         if self.task.report:
             write_private(begun.private / REPORT, self.task.report(release))
@@ -146,7 +146,7 @@ class Run:
         table = self.engine.open(source)
         with self.phase("count"):
             counts, domains = counted(table, self.policy, self.engine)
-            seen = see(self.policy, self.engine, table, counts, formulas=runs)
+            seen = see(self.policy, self.engine, table, counts, domains.values(), formulas=runs)
         if self.task.report:
             check_population(self.policy, counts.records)
         problem = problem_of(self.policy, counts, domains, self.task.levels, self.engine.memory)
@@ -222,6 +222,7 @@ class Run:
             as_is=found.recoding.as_is(),
             lattice_size=found.problem.lattice.size,
             records=found.problem.records,
+            limit=found.problem.limit,
             suppressed=found.evaluation.suppressed,
             masked=found.evaluation.suppressed if found.masks else 0,
             verification=verification,

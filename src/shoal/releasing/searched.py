@@ -12,7 +12,7 @@ from shoal.core.arrays import BoolArray, IntArray
 from shoal.core.classes import UNIT, Classes
 from shoal.core.counts import Domain
 from shoal.core.evaluation import Evaluation
-from shoal.core.groups import Shown
+from shoal.core.groups import Shown, in_order
 from shoal.core.hierarchy import Hierarchy
 from shoal.core.problem import Problem
 from shoal.core.recoding import Recoding
@@ -75,9 +75,11 @@ def searched(
 
 def _labels(hierarchy: Hierarchy, recoding: Recoding, column: int, codes: IntArray) -> tuple[str, ...]:
     """Return the labels, in words, of the groups that occur in a column."""
-    present = np.unique(codes).tolist()
+    groups = np.unique(codes)
     if recoding.node is not None:
-        return tuple(hierarchy.labels[recoding.node[column]][code] for code in present)
+        level = recoding.node[column]
+        return tuple(hierarchy.labels[level][group] for group in hierarchy.ordered(level, groups))
+    present = in_order(hierarchy, recoding.about[column], groups.tolist())
     shown = recoding.labels[column]
     if shown is None:
         values = hierarchy.labels[0]

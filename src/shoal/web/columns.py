@@ -38,6 +38,7 @@ class Columns:
         self._chosen: set[str] = set()  # columns whose hierarchy somebody chose
         self._columns: dict[str, dict[str, Any]] = {}
         self._files: dict[str, list[list[str]]] = {}  # rows of hierarchies that are files, by column
+        self._file_notes: dict[str, str] = {}  # by column: on how its file was read
         self._trials: Trials  # of the table, once there is one
         self._version = 0  # of all that is said above
         self._known: dict[str, tuple[int, Any]] = {}  # what follows from one version
@@ -68,7 +69,7 @@ class Columns:
 
     def _forget(self) -> None:
         """Let go of what was said of the table before."""
-        self._chosen, self._files = set(), {}
+        self._chosen, self._files, self._file_notes = set(), {}, {}
 
     @property
     def opened(self) -> Inspection:
@@ -164,7 +165,7 @@ class Columns:
             path.write_bytes(content)
             with beside("file"):
                 try:
-                    rows = hierarchy_rows(path, column)
+                    rows, note = hierarchy_rows(path, column)
                 except HierarchyError as error:
                     raise HierarchyError(str(error).replace(f"{home}/", ""), error.values) from None
                 spec = {"csv": stem}
@@ -176,10 +177,16 @@ class Columns:
             home.rmdir()
         with self.lock:
             self._files[column] = rows
+            self._file_notes[column] = (note or "").replace(f"{home}/", "")
             self._columns[column]["hierarchy"] = spec
             self._chosen.add(column)
             self._version += 1
         return found
+
+    def hierarchy_note(self, column: str) -> str:
+        """Say what should be known of how a hierarchy's file was read, as that it is not UTF-8."""
+        spec = self._columns[column].get("hierarchy")
+        return self._file_notes.get(column, "") if isinstance(spec, dict) and "csv" in spec else ""
 
     def choose_settings(self, column: str, **settings: Any) -> None:
         """Set max_level, min_level, weight, release_as or identifying of a quasi-identifier; None unsets."""

@@ -17,6 +17,7 @@ from shoal.web.columns import Progress
 from shoal.web.desk_diagnose import Diagnosing
 from shoal.web.kept import Kept, still_wanted
 from shoal.web.refusals import NotReady, Refused, beside_the_first_named
+from shoal.web.words import differences
 
 KINDS = ("exact", "suppression", "levels", "privacy", "column")  # of what a negotiation offers
 
@@ -113,6 +114,17 @@ class Negotiating(Diagnosing):
             self._version += 1
             self._node = Kept(self._about_lattice(), node)
         return node
+
+    def untaken(self) -> str | None:
+        """Say what was asked for, could be had and was not taken, so that the release follows the policy."""
+        answer, found = self.negotiation, self.profile
+        if answer is None or answer.exact is None or found is None:
+            return None
+        pairs = differences(answer.request, found, fixed=self.node == dict(answer.exact.node))
+        if not pairs:
+            return None
+        asked, kept = (", ".join(words) for words in zip(*pairs, strict=True))
+        return f"What you negotiated ({asked}) was not taken; the release follows the policy: {kept}."
 
     def choose_node(self, node: Mapping[str, int] | None) -> None:
         """Fix the node for the release; None leaves it to the search."""

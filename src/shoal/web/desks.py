@@ -18,7 +18,7 @@ from shoal.policy import Policy
 from shoal.web.answers import FileAnswer
 from shoal.web.columns import Progress
 from shoal.web.desk import Desk
-from shoal.web.downloads import ENDINGS
+from shoal.web.downloads import ENDINGS, UPLOADED
 from shoal.web.jobs import Job, Jobs, Work
 from shoal.web.refusals import Refused, TooLarge, Unknown
 
@@ -104,6 +104,9 @@ class Desks:
         """Stop all work and remove the private folder."""
         atexit.unregister(self.close)
         self.jobs.close()
+        with self._lock:  # a framework may hold us to the end, and a database prints what is left then
+            self._desks.clear()
+            self._used.clear()
         shutil.rmtree(self.private, ignore_errors=True)
 
     # Tables.
@@ -176,9 +179,9 @@ class Desks:
     def receive(self, name: str, file_name: str) -> Upload:
         """Begin to receive a table into a desk's private folder."""
         plain = file_name.replace("\\", "/").rpartition("/")[2].replace("\0", "")[-120:]
-        ending = next((ending for ending in ENDINGS if plain.lower().endswith(ending)), None)
+        ending = next((ending for ending in UPLOADED if plain.lower().endswith(ending)), None)
         if ending is None:
-            message = f"A table is a file that ends in {', '.join(ENDINGS)}."
+            message = f"A table is a file that ends in {', '.join(UPLOADED)}."
             raise Refused(message, "file")
         path = self.desk(name).folder / f"upload-{secrets.token_hex(6)}{ending}"
         return Upload(path, plain, self.upload_limit)

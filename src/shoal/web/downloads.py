@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from shoal.inspection import table_endings
 from shoal.release import Release
 
-ENDINGS = (".csv.gz", ".csv", ".tsv", ".parquet", ".arrow", ".feather")  # of tables that are read
+_KINDS = {".xlsx": "Excel", ".sav": "SPSS", ".sas7bdat": "SAS", ".dta": "Stata"}
+UPLOADED = table_endings()  # of tables that can be uploaded
+ENDINGS = tuple(one for one in UPLOADED if one != ".txt")  # offered from a folder
 _TYPES = {
     ".csv": "text/csv; charset=utf-8",
     ".tsv": "text/tab-separated-values; charset=utf-8",
@@ -34,6 +37,12 @@ def files_of(release: Release) -> dict[str, Path]:
     return {name: path for name, path in paths.items() if path is not None and path.is_file()}
 
 
+def kinds() -> str:
+    """Name the kinds of files that can be read here."""
+    found = ["CSV", "TSV", "text", "Parquet", "Arrow", *(_KINDS[one] for one in UPLOADED if one in _KINDS)]
+    return f"{', '.join(found[:-1])} or {found[-1]}"
+
+
 def stem(name: str | None) -> str:
     """Return what a release's name begins with: the table's, in plain letters.
 
@@ -41,7 +50,7 @@ def stem(name: str | None) -> str:
     ('My_data', 'table')
     """
     found = name or "table"
-    for ending in ENDINGS:
+    for ending in UPLOADED:
         if found.lower().endswith(ending):
             found = found[: -len(ending)]
             break

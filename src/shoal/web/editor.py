@@ -39,6 +39,8 @@ class Editor:
             self.uploader = upload
         kinds = {name: text for name, text in NAMES.items() if name != "csv" or self.kind == "csv"}
         look.choice("Builder", kinds, self.kind, self.choose)
+        if note := room.desk.hierarchy_note(column):
+            look.told(note, "warn")
         self.place = look.box("tight", style="gap: 8px")
         self.wrong = look.told("", "bad")
         self.wrong.set_visibility(False)

@@ -227,7 +227,7 @@ class Jobs:
                 self._jobs.pop(name).cancel()
 
     def close(self, seconds: float = 5.0) -> None:
-        """Cancel everything and wait a little for it."""
+        """Cancel everything, wait a little for it, and keep nothing that came of it."""
         with self._lock:
             left = list(self._jobs.values())
         for job in left:
@@ -235,3 +235,5 @@ class Jobs:
         until = time.monotonic() + seconds
         for job in left:
             job.wait_for_thread(max(0.0, until - time.monotonic()))
+        with self._lock:
+            self._jobs.clear()

@@ -76,7 +76,7 @@ def _frame() -> tuple[Element, Element, TextElement, Element]:
         with look.tag("h1", "", "brand"):
             look.tag("span", "shoal")
             look.tag("i", " studio", style="font-style: normal; font-weight: 400")
-        nav = look.box("line grow", style="flex-wrap: nowrap")
+        nav = look.box("line grow")
         corner = look.box("line")
     accident = look.told("", "bad").classes("accident")
     accident.set_visibility(False)

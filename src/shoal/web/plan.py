@@ -97,6 +97,7 @@ class Plan(Columns):
                 self._entries["models"] = [{n: o | place if "population" in o else o} for n, o in models]
                 self._populations.add(place["population"])
             self._chosen = {name for name, column in loaded.columns.items() if column.hierarchy is not None}
+            self._file_notes = {name: n for name, n in self._file_notes.items() if self._same(name, files)}
             self._files = files
             self._version += 1
 
@@ -188,6 +189,10 @@ class Plan(Columns):
         except ShoalError as error:
             return str(error)
         return None
+
+    def _same(self, name: str, files: Mapping[str, Any]) -> bool:
+        """Tell whether a hierarchy's file is the one that was uploaded."""
+        return files.get(name) == self._files.get(name)
 
     # What results depend on.
 

@@ -10,6 +10,7 @@ from nicegui.elements.mixins.text_element import TextElement
 
 from shoal.errors import ShoalError
 from shoal.web import look
+from shoal.web.downloads import kinds
 from shoal.web.room import Room, Worker
 
 
@@ -20,8 +21,12 @@ def choose_table(room: Room, *, opened: bool) -> None:
     wrong: TextElement
     worker: Worker
 
+    def refuse(text: str | None) -> None:
+        worker.tell(None)  # what was wrong with the one before
+        look.fault(wrong, text)
+
     def begin(work: Any) -> None:
-        look.fault(wrong, None)
+        refuse(None)
         worker.start(work)
 
     def done(_: Any) -> None:
@@ -36,7 +41,7 @@ def choose_table(room: Room, *, opened: bool) -> None:
 
     with look.card(
         "Choose a table",
-        "A CSV, TSV, Parquet or Arrow file with one record per row. It stays on this machine.",
+        f"A {kinds()} file with one record per row. It stays on this machine.",
     ).classes("narrow"):
         with look.box("cards"):
             with look.box("offer"):
@@ -51,12 +56,12 @@ def choose_table(room: Room, *, opened: bool) -> None:
                     f"Up to {limit:,.0f} MiB, kept in a private folder until the studio ends.",
                     "muted small",
                 )
-                upload = _upload(room, begin, lambda text: look.fault(wrong, text))
+                upload = _upload(room, begin, refuse)
                 pick = look.tag("button", "Upload a file", "btn", type="button")
                 pick.on("click", js_handler=look.picking(upload))
             if desks.folder is not None:
                 with look.box("offer"):
-                    _files(room, begin, lambda text: look.fault(wrong, text))
+                    _files(room, begin, refuse)
         wrong = look.no_fault()
         worker = Worker(room, "open", done)
         if not opened and room.desk.inspection is not None:  # opened just now
@@ -84,6 +89,7 @@ def _upload(room: Room, begin: Any, refuse: Any) -> ui.upload:
         begin(lambda tell: desks.place(name, coming.path, coming.name, tell))
 
     made = ui.upload(
+        on_begin_upload=lambda: refuse(None),
         on_upload=take,
         on_rejected=lambda: refuse(f"The file is larger than {room.desks.upload_limit:,} bytes, the limit."),
         max_file_size=room.desks.upload_limit,

@@ -14,6 +14,8 @@ from shoal.web.plan import published
 from shoal.web.room import Room
 from shoal.web.source import choose_table
 
+_NOTES = 6  # that are shown at once; the others open below
+
 
 def show(room: Room) -> None:
     """Show the step."""
@@ -54,7 +56,7 @@ class _Table:
                 self.place = look.box("scroll")
             with look.box("stack"):
                 self.missing = look.told("", "warn")
-                self.notes = look.box("stack", style="max-height: 30vh; overflow: auto", data_part="notes")
+                self.notes = look.box("stack", data_part="notes")
                 self.side = look.box(
                     "card",
                     "section",
@@ -100,8 +102,14 @@ class _Table:
         self.notes.clear()
         self.notes.set_visibility(bool(notes))
         with self.notes:
-            for note in notes:
+            for note in notes[:_NOTES]:
                 look.told(note)
+            if rest := notes[_NOTES:]:
+                with look.box("", "details"):
+                    look.tag("summary", so_many(len(rest), "more note"))
+                    with look.box("stack", style="padding-top: 12px"):
+                        for note in rest:
+                            look.told(note)
         self.place.clear()
         with self.place, look.box("t", "table"):
             with look.box("", "thead"), look.box("", "tr"):

@@ -6,11 +6,13 @@ from functools import partial
 from typing import Any
 
 import anyio.to_thread
+from nicegui.elements.mixins.text_element import TextElement
 
 from shoal.catalogue import catalogue
 from shoal.errors import ShoalError, so_many
 from shoal.policy import named
 from shoal.release import Release
+from shoal.releasing.notes import SAFER
 from shoal.reporting.words import percent
 from shoal.risk import risk_of
 from shoal.spreadsheet import is_text_table
@@ -20,11 +22,12 @@ from shoal.web.desk import FORMATS
 from shoal.web.risk_card import show_risk
 from shoal.web.room import Room, Worker
 
+_SAFER = "Tick 'Safe for spreadsheets' below before you download it."
 _FILES = {
     "release": ("Release", "the table to give away"),
     "codebook": ("Codebook", "what each label means; may go with the release"),
     "policy": ("Policy", "what was asked for, to run again"),
-    "report": ("Report", "what was done and why it is safe, one HTML page"),
+    "report": ("Report", "what was done and why it is safe, one HTML page; keep it private"),
     "recipe": ("Recipe", "how values were recoded; keep it private"),
     "audit": ("Audit", "what was done, step by step; keep it private"),
     "sensitive-table": ("Sensitive table", "the sensitive values, by group"),
@@ -50,6 +53,7 @@ class _Release:
                 with look.box("tight", "ul", style="padding-left: 18px; gap: 7px"):
                     for sentence in desk.words():
                         look.tag("li", sentence)
+                self.negotiated()
                 if desk.node is not None:
                     look.button(
                         "Let the search choose the levels",
@@ -73,6 +77,19 @@ class _Release:
                         look.tag("p", "Nothing is released yet.", "muted")
                 else:
                     self.outcome(found)
+
+    def negotiated(self) -> None:
+        """Say what was negotiated and not taken, and where to take it."""
+        told = self.room.desk.untaken() if self.room.seat.dials else None
+        if told:
+            with look.box("told warn tight", role="status", data_part="untaken"):
+                look.tag("span", f"{told} To release what you negotiated, press 'Take this' there.")
+                look.button(
+                    "Go to Negotiate",
+                    lambda: self.room.go("negotiate"),
+                    "small",
+                    style="align-self: flex-start",
+                )
 
     def wishes(self) -> None:
         """Offer what else a policy says."""
@@ -140,7 +157,7 @@ class _Release:
             else:
                 look.told("Not fully verified: " + " ".join(proof.unchecked), "warn")
             for note in found.notes:
-                look.told(f"Note: {note}", "warn")
+                look.told(f"Note: {note.replace(SAFER, _SAFER)}", "warn")
             rows = [(_model(check), _passed(check.passed)) for check in proof.models]
             look.table(["Model", ""], rows)
             with look.box("cards three"):
@@ -163,12 +180,13 @@ class _Release:
         """Offer the downloads."""
         files = self.room.desk.files()
         safe = "release" in files and is_text_table(files["release"])
+        self.links: dict[str, TextElement] = {}  # of text tables
         with look.box("tight", style="gap: 8px"):
             for name in (name for name in _FILES if name in files):
                 title, about = _FILES[name]
                 with look.box("line", style="flex-wrap: nowrap"):
                     with look.box("", style="width: 130px; flex: none"):
-                        look.tag(
+                        link = look.tag(
                             "a",
                             title,
                             "btn small primary" if name == "release" else "btn small",
@@ -176,9 +194,11 @@ class _Release:
                             download="",
                             data_file=name,
                         )
+                    if is_text_table(files[name]):
+                        self.links[name] = link
                     look.tag("span", about, "muted small")
         if safe:
-            look.check("Safe for spreadsheets", self.said["safe"], self.make_safe)
+            look.check("Safe for spreadsheets", self.said["safe"], partial(self.download, "safe"))
             look.tag(
                 "p",
                 "Cells that begin with =, +, - or @ get an apostrophe, so that no program runs them. "
@@ -186,18 +206,16 @@ class _Release:
                 "muted small",
             )
         if safe and files["release"].suffix == ".csv":
-            look.check("Semicolons and a byte order mark", self.said["semicolons"], self.part)
+            part = partial(self.download, "semicolons")
+            look.check("Semicolons and a byte order mark", self.said["semicolons"], part)
             look.tag("p", "As Excel in much of Europe expects of a CSV.", "muted small")
 
-    def make_safe(self, on: bool) -> None:
-        """Download text tables with safe cells, or as they are."""
-        self.said["safe"] = on
-        self.room.refresh()
-
-    def part(self, on: bool) -> None:
-        """Download CSVs with semicolons, or as they are."""
-        self.said["semicolons"] = on
-        self.room.refresh()
+    def download(self, wish: str, on: bool) -> None:
+        """Download text tables as wished, or as they are; the boxes stay, as one may just be ticked."""
+        self.said[wish] = on
+        for name, link in self.links.items():
+            link._props["href"] = self.address(name, text=True)
+            link.update()
 
     def address(self, name: str, text: bool) -> str:
         """Return where a file is downloaded."""

@@ -27,6 +27,7 @@ h3 { font-size: 13px; font-weight: 600; line-height: 1.3; letter-spacing: 0; }
 
 .bar { display: flex; align-items: center; gap: 16px; padding: 8px 24px; background: var(--card);
   border-bottom: 1px solid var(--line); position: sticky; top: 0; z-index: 10; }
+.bar > .line { flex-wrap: nowrap; }
 .brand { font-size: 16px; font-weight: 650; letter-spacing: .01em; line-height: 1.2; }
 .brand span { color: var(--accent); }
 #table-name { max-width: 170px; overflow: hidden; text-overflow: ellipsis; }
@@ -75,7 +76,7 @@ h3 { font-size: 13px; font-weight: 600; line-height: 1.3; letter-spacing: 0; }
 .told.good { background: var(--good-soft); }
 .accident { position: sticky; top: 57px; z-index: 9; border-radius: 0; padding: 9px 24px; }
 .empty { text-align: center; padding: 64px 24px; align-items: center; }
-.scroll { overflow: auto; max-width: 100%; }
+.scroll { overflow: auto; max-width: 100%; position: relative; }  /* hidden labels stay in it */
 
 .btn { font: inherit; font-weight: 550; padding: 6px 14px; border-radius: 8px; cursor: pointer;
   color: var(--ink);
@@ -134,4 +135,7 @@ summary { cursor: pointer; color: var(--accent); font-weight: 550; }
 .nicegui-error-popup { color: var(--ink); }
 @media (max-width: 1700px) { .dials-split .lower.many { grid-template-columns: minmax(0, 1fr); } }
 @media (max-width: 1100px) { .data-split, .dials-split, .halves { grid-template-columns: minmax(0, 1fr); } }
+@media (max-width: 900px) { .bar { position: static; gap: 8px 16px; } .bar, .bar > .line { flex-wrap: wrap; }
+  .bar > .grow { order: 1; flex-basis: 100%; } .bar > .line:not(.grow) { margin-left: auto; }
+  .steps { flex-wrap: wrap; margin: 0; } .step { padding: 7px 10px; } .accident { top: 0; } }
 """

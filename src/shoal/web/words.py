@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from shoal.policy import Policy, named
 from shoal.problem import limit_for
+from shoal.profile import Profile
+from shoal.profiling.request import Request
 from shoal.reporting.words import of_records
 
 
@@ -35,6 +37,28 @@ def in_words(policy: Policy, records: int, node: Mapping[str, int] | None = None
     else:
         told.append(f"Among what is acceptable, the least loss by {named(policy.metric)[0]} is chosen.")
     return told
+
+
+def differences(request: Request, profile: Profile, *, fixed: bool) -> list[tuple[str, str]]:
+    """Say in which words a request differs from the policy, of each what is asked for and what is kept.
+
+    Where the levels are `fixed` at the answer, they are as asked.
+    """
+    wish, lattice = profile.wish, profile.lattice
+    column, about = request.sensitive, f" of {request.sensitive}" if request.sensitive else ""
+    if request.model == wish.model == "k":
+        least = wish.least
+    else:  # a policy that has but one sensitive column need not name it
+        name = "k-anonymity" if request.model == "k" else "distinct-l-diversity"
+        own = [least or 0 for model, least, of in wish.models if model == name and of in (None, column)]
+        least = max(own, default=0)
+    kept = f"{request.model} {least:,}" if least else f"no {request.model}"
+    pairs = [(f"{request.model} {request.least:,}{about}", f"{kept}{about}")]
+    pairs.append((f"at most {request.limit:,} suppressed", f"at most {wish.limit:,} suppressed"))
+    for one, height in zip(lattice.columns, lattice.heights, strict=True) if not fixed else ():
+        asked, most = request.max_level.get(one, height), wish.max_level.get(one, height)
+        pairs.append((f"{one} up to {asked}", f"{one} up to {most}"))
+    return [(asked, kept) for asked, kept in pairs if asked != kept]
 
 
 def _listed(what: str, names: Sequence[str], none: str) -> str:

@@ -28,7 +28,7 @@ B place    (?:woon)?adres straat straatnaam huis_?NO woonplaats gemeente wijk bu
 B place!   plaats stad
 R code     paspoort paspoort_?NO identiteitskaart(?:_?NO)? personeels?_?NO klant_?NO gebruikers_?naam
 R code     studenten_?NO belasting_?nummer
-R text?    opmerking(?:en)? toelichting vrije_tekst notities
+R text?    opmerking(?:en)? toelichting vrije_?tekst notities? aantekening(?:en)?
 A person   voornaam voornamen achternaam familienaam meisjesnaam voorletters (?:patiënt(?:en)?|cliënt)_?naam
 A person   naam_(?:van_)?(?:de_)?(?:patiënt|cliënt)
 A person?  naam

@@ -47,7 +47,7 @@ B place    latitude longitude lng geohash gps coordinates? census_?(?:tract|bloc
 B place!   lat lon long
 R code     passport passport_?NO tax_?NO national_?(?:id|identifier) id_?card(?:_?NO)? identity_?NO
 R code     person_?NO personal_?(?:id|number) (?:employee|student)_?NO user_?name user_?id login aadhaar
-R text?    notes? comments? remarks? narrative free_?text
+R text?    notes? comments? remarks? narrative free_?texts? annotations?
 A person   (?:first|last|given|family|sur|middle|maiden|full|nick|fore|birth)_?names? [fl]name initials
 A person   (?:pat|patient|person|mother|father|spouse|child|employer|guardian|relative)s?_?names?
 A person   names?_(?:of_)?(?:the_)?(?:patient|person|mother|father|spouse|child|employer|guardian|relative)s?

@@ -30,7 +30,7 @@ B place    ville commune rue adresse quartier arrondissement lieu_(?:de_)?(?:nai
 R code     passeport carte_(?:nationale_)?(?:d_)?identité num(?:éro)?_(?:de_)?passeport numéro_fiscal
 R code     num(?:éro)?_(?:d_)?(?:étudiant|employé|identification) num(?:éro)?_(?:de_)?client matricule
 R code     nom_(?:d_)?utilisateur identifiant_(?:national|unique)
-R text?    commentaires? remarques? texte_libre
+R text?    commentaires? remarques? texte_?libre annotations?
 A person   prénoms? nom_(?:de_)?(?:famille|naissance|jeune_fille) nom_(?:d_)?usage nom_complet
 A person   nom_(?:et_)?prénoms? nom_(?:du_|de_la_)?(?:patiente?|mère|père|conjoint|médecin)
 A person?  nom

@@ -31,7 +31,7 @@ B place    \w*straße str_?nr haus_?NO (?:wohn|heimat|geburts)_?ort wohnsitz ort
 B place    gemeinde landkreis bezirk (?:wohn|post|heimat)?_?anschrift (?:wohn|post|heimat)?_?adresse
 R code     reisepass reisepass_?NO (?:personal)?_?ausweis(?:_?NO)? steuer_?NO steuer_?identifikations_?NO
 R code     person(?:en)?_?NO personal_?NO matrikel_?NO kunden_?NO mitglieds_?NO benutzer_?(?:name|kennung|id)
-R text?    bemerkung(?:en)? kommentare? notiz(?:en)? freitext anmerkung(?:en)?
+R text?    bemerkung(?:en)? kommentare? notiz(?:en)? freitexte? freitextfeld anmerkung(?:en)? vermerke?
 A person   vornamen? nachnamen? familienname geburtsname zuname rufname patient(?:en|innen)?_?name
 A person   name_(?:des_|der_)?(?:patient(?:en|in|innen)?|person|mutter|vaters?|versicherten)
 A person!? patient_?in

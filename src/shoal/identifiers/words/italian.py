@@ -31,7 +31,7 @@ B zip      codice_(?:di_avviamento_)?postale cap_(?:di_)?(?:residenza|domicilio|
 B place    indirizzo città comune residenza domicilio quartiere località luogo_(?:di_)?(?:nascita|residenza)
 R code     codice_fiscale cod_?fisc(?:ale)? passaporto carta_(?:d_)?identità nome_utente
 R code     numero_(?:di_)?(?:documento|identificazione|passaporto) numero_cliente
-R text?    comment[oi] osservazioni annotazioni testo_libero
+R text?    comment[oi] osservazion[ei] annotazion[ei] testo_?libero nota
 A person   cognome nome_(?:e_)?cognome nome_(?:del_|della_)?(?:paziente|persona|madre|padre|medico)
 A person   nome_completo
 A person!? nom[ei] nominativo paziente

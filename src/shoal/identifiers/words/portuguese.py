@@ -35,7 +35,7 @@ B place    local_(?:de_)?nascimento
 R code     cpf passaporte bilhete_(?:de_)?identidade cartão_(?:de_|do_)?cidadão
 R code     nome_(?:de_)?(?:utilizador|usuário)
 R code     número_(?:de_|do_)?(?:identificação|contribuinte|documento|cliente|passaporte)
-R text?    comentários? observaç(?:ão|ões) texto_livre
+R text?    comentários? observaç(?:ão|ões) anotaç(?:ão|ões) notas? texto_?livre
 A person   sobrenome apelidos? nome_(?:completo|próprio) (?:primeiro|último)_nome
 A person   nome_(?:do_|da_)?(?:paciente|pessoa|cliente|mãe|pai|utente|médico)
 A person!? nomes? utente

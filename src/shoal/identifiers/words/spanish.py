@@ -33,7 +33,7 @@ B zip      (?:código|cod)_?postal
 B place    dirección domicilio calle ciudad municipio barrio localidad lugar_(?:de_)?(?:nacimiento|residencia)
 R code     dni nif curp pasaporte cédula documento_(?:de_)?identidad nombre_(?:de_)?usuario
 R code     (?:número|num|nro)_(?:de_)?(?:documento|identificación|identidad|cliente|empleado|pasaporte)
-R text?    comentarios? observaciones anotaciones texto_libre
+R text?    comentarios? observaci(?:ón|ones) anotaci(?:ón|ones) notas? texto_?libre
 A person   apellidos? nombre_(?:y_)?apellidos? nombre_(?:completo|propio) nombre_(?:de_)?pila
 A person   nombre_(?:del?_)?(?:la_)?(?:paciente|persona|cliente|madre|padre|titular|médico)
 A person   (?:primer|segundo)_nombre
