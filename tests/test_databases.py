@@ -106,10 +106,12 @@ def count():
     return engine.count(engine.open(pa.table({"a": list("xyx") * 50_000})), ["a"])[0].sizes.tolist()
 assert count() == [100_000, 50_000]
 kept = DuckDb()
-kept.connection  # until the end
+folder = kept.connection.con.execute("SELECT current_setting('temp_directory')").fetchone()[0]
 if hasattr(os, "fork"):
     child = os.fork()
     if child == 0:
+        del kept  # is the parent's
+        assert os.path.isdir(folder)
         assert count() == [100_000, 50_000]
         os._exit(7)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7

@@ -17,7 +17,7 @@ import ibis
 
 _most = 2  # that wait for the next engine; none at the program's end
 _waiting: list[Database] = []
-_left: list[list[Database]] = []  # by the process that we were forked from: its threads are not here
+_left: list[Any] = []  # by the process that we were forked from: its threads are not here to close them
 
 
 class Database:
@@ -25,7 +25,7 @@ class Database:
 
     def __init__(self) -> None:
         self.root = duckdb.connect(":memory:")
-        self.folder = ""
+        self.process, self.folder = os.getpid(), ""
 
     def begin(self, memory: int) -> Any:
         """Open a session, and limit the memory."""
@@ -36,6 +36,9 @@ class Database:
 
     def end(self, session: Any) -> None:
         """Close a session, and wait for the next one if this database is as it was."""
+        if self.process != os.getpid():
+            _left.append((self, session))
+            return
         session.close()
         if len(_waiting) < _most and self._is_itself():
             _waiting.append(self)
@@ -75,7 +78,7 @@ def _close_all() -> None:
 
 def _forget() -> None:
     """Leave to the process that we were forked from what is its own."""
-    _left.append(_waiting[:])
+    _left.extend(_waiting)
     _waiting.clear()
 
 

@@ -236,8 +236,7 @@ class DuckDb(OverIbis):
         try:
             yield
         except (gzip.BadGzipFile, zlib.error, EOFError):
-            message = f"{str(path)!r} cannot be read: what is compressed in it is cut short or damaged."
-            raise DataError(message) from None
+            raise _damaged(path) from None
         except UnicodeError:
             message = f"{str(path)!r} is not text that can be read. {TO_UTF_8}"
             raise DataError(message) from None
@@ -261,8 +260,7 @@ class DuckDb(OverIbis):
                 message = f"No space is left {where}. Free some space there and run again."
                 raise OutputError(message) from None
             if path is not None and path.suffix.lower() == ".gz":
-                message = f"{str(path)!r} cannot be read: what is compressed in it is cut short or damaged."
-                raise DataError(message) from None
+                raise _damaged(path) from None
             what = repr(str(path)) if path else "a file"
             message = f"The database could not read or write {what}."
             raise DataError(message) from None
@@ -285,6 +283,11 @@ class DuckDb(OverIbis):
         where = f" at line {line.group(1)}" if line else ""
         name = repr(str(path)) if path else "The table"
         return f"{name} cannot be read{where}. Check that it is whole, and written as its name says."
+
+
+def _damaged(path: Path | None) -> DataError:
+    name = repr(str(path)) if path else "A file"
+    return DataError(f"{name} cannot be read: what is compressed in it is cut short or damaged.")
 
 
 def _line_ends(ends: str) -> dict[str, str]:

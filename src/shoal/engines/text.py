@@ -131,7 +131,7 @@ class _Lines:
         usual = ""
         for line in self.file:
             self.number += 1
-            ends = line[len(line.rstrip("\r\n")) :]
+            ends = _ends(line)
             usual = usual or ends
             if ends not in ("", usual) and self.mixed is None:
                 ways = f"ends in {_spelt(ends)}, the first in {_spelt(usual)}"
@@ -141,6 +141,11 @@ class _Lines:
 
 def _spoken(delimiter: str) -> str:
     return "a tab" if delimiter == "\t" else repr(delimiter)
+
+
+def _ends(line: str) -> str:
+    """Return what a line ends in."""
+    return line[len(line.rstrip("\r\n")) :]
 
 
 def _spelt(ends: str) -> str:
@@ -168,9 +173,9 @@ def _has_more(lines: list[str]) -> bool:
 
 def _check_ends(path: Path, first: str, second: str) -> None:
     """Refuse a first line that ends otherwise than the second: the database would find no rows."""
-    ways = [line[len(line.rstrip("\r\n")) :] for line in (first, second)]
-    if all(ways) and ways[0] != ways[1]:
-        told = f"line 2 ends in {_spelt(ways[1])}, the first in {_spelt(ways[0])}. Let all end alike."
+    one, other = _ends(first), _ends(second)
+    if one and other and one != other:
+        told = f"line 2 ends in {_spelt(other)}, the first in {_spelt(one)}. Let all end alike."
         message = f"{str(path)!r} cannot be read: {told}"
         raise DataError(message)
 
@@ -212,8 +217,7 @@ def read_header(path: Path, ending: str, encoding: str = UTF_8) -> TextFile:
         )
         raise DataError(message)
     check_names(names)
-    ends = header[len(header.rstrip("\r\n")) :]
-    return TextFile(path, encoding, tuple(names), delimiter, ends, above=int(bool(told)))
+    return TextFile(path, encoding, tuple(names), delimiter, _ends(header), above=int(bool(told)))
 
 
 def sign_of(path: Path) -> str | None:
