@@ -1,7 +1,7 @@
 """What does each search of the family find, and at what cost? All of them on Adult, k = 2..15.
 
 Two sets of hierarchies, three limits, three metrics. Figures that were published for OLA and its peers are
-answered by what is measured here. The page docs/family.md and its plots are written anew; with `--journals`
+answered by what is measured here. The page docs/family.md and its plots are rewritten; with `--journals`
 a run that was stopped goes on.
 """
 
@@ -18,12 +18,11 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from setting import adult, machine
+from setting import adult, machine, write_page
 
 import shoal
-from shoal.comparing.plots import comparison_plots
-from shoal.comparing.row import Row
-from shoal.plots import save
+from shoal.document.figures import save
+from shoal.workflow.compare.comparison import ComparisonRow, comparison_plots
 
 KS = tuple(range(2, 16))
 LIMITS = ("1%", "5%", "10%")
@@ -48,7 +47,7 @@ COLUMNS = (*SETS["hierarchies-arx"], "hours-per-week")
 PLOTS = ("loss", "nodes", "cost")  # of one metric of each set
 PLOTTED = "non-uniform-entropy"
 
-Rows = Sequence[Row]
+Rows = Sequence[ComparisonRow]
 
 
 def main() -> None:
@@ -63,7 +62,7 @@ def main() -> None:
         journals.mkdir(parents=True, exist_ok=True)
         found = {name: _compared(name, columns, given.k, journals) for name, columns in SETS.items()}
     text = "\n".join(_page(found, given.docs / "plots"))
-    (given.docs / "family.md").write_text(text + "\n", encoding="utf-8")
+    write_page(given.docs / "family.md", text)
     print(text)
 
 
@@ -101,8 +100,9 @@ def _page(found: dict[str, Rows], plots: Path) -> Iterator[str]:
     yield (
         f"The UCI Adult table, k-anonymity, k = {ks[0]} to {ks[-1]}, suppression limits {', '.join(LIMITS)}, "
         "with two sets of hierarchies: those of ARX's tests (nine columns) and those of a published study "
-        "(seven). Kernels warm, the table counted once, the time that of the search alone. Every figure is "
-        "one of [`shoal compare`](compare.md); `datafly:ties=random` is the mean of 100 runs."
+        "(seven). The kernels were compiled before, the table was counted once, and the time is that of the "
+        "search alone. Every figure is from [`shoal compare`](compare.md); `datafly:ties=random` is the "
+        "mean of 100 runs."
     )
     yield ""
     yield f"{datetime.now(UTC):%Y-%m-%d}, {machine()}."
@@ -160,12 +160,12 @@ def _summary(rows: Rows) -> Iterator[str]:
             )
             yield f"| {limit} | `{algorithm}` | {' | '.join(cells)} |"
     yield ""
-    yield "Over k: the mean of shares, the geometric mean of ratios and of seconds."
+    yield "Averages over k: the mean for shares, the geometric mean for ratios and seconds."
 
 
 def _contour(found: dict[str, Rows]) -> Iterator[str]:
     """Yield how many times more ola evaluates, and how much longer it takes, over the whole grid."""
-    yield "ola's figure over contour's, the geometric mean over all k and limits:"
+    yield "The figure of ola divided by that of contour, as the geometric mean over all k and limits:"
     yield ""
     yield "| hierarchies | metric | nodes evaluated | node score | seconds |"
     yield "|---|---|--:|--:|--:|"
@@ -199,7 +199,7 @@ def _shapes(found: dict[str, Rows]) -> Iterator[str]:
         yield f"| {shape.claim} | " + " | ".join(shape.answer(rows) for rows in found.values()) + " |"
 
 
-def _of(rows: Rows, algorithm: str) -> list[Row]:
+def _of(rows: Rows, algorithm: str) -> list[ComparisonRow]:
     return [row for row in rows if row.algorithm == algorithm and row.loss is not None]
 
 
@@ -219,7 +219,7 @@ def _fewer_than_incognito(rows: Rows) -> str:
     )
 
 
-def _counts(row: Row) -> float:
+def _counts(row: ComparisonRow) -> float:
     return (row.nodes_evaluated or 0) + (row.subset_evaluations or 0)
 
 
@@ -253,8 +253,8 @@ SHAPES = (
     Shape("ola evaluates less than half of the lattice", _under_half),
     Shape("ola evaluates fewer nodes than incognito", _fewer_than_incognito),
     Shape("incognito compares many times more nodes than ola", _compares),
-    Shape("loss beside the optimum, mean over k and limits: samarati and datafly", _means),
-    Shape("the optimum is reached: share of k and limits, samarati and datafly", _optimal),
+    Shape("loss relative to the optimum, mean over k and limits: samarati and datafly", _means),
+    Shape("share of k and limits for which the optimum is reached: samarati and datafly", _optimal),
 )
 
 
@@ -263,15 +263,15 @@ def _held(number: int, of: int) -> str:
     return f"{word} ({number} of {of})"
 
 
-def _relative(rows: Iterable[Row]) -> list[float]:
+def _relative(rows: Iterable[ComparisonRow]) -> list[float]:
     return [row.relative_loss for row in rows if row.relative_loss is not None]
 
 
-def _share(rows: Rows, holds: Callable[[Row], bool]) -> float:
+def _share(rows: Rows, holds: Callable[[ComparisonRow], bool]) -> float:
     return sum(map(holds, rows)) / len(rows)
 
 
-def _pairs(rows: Rows, chosen: Rows, algorithm: str) -> Iterator[tuple[Row, Row]]:
+def _pairs(rows: Rows, chosen: Rows, algorithm: str) -> Iterator[tuple[ComparisonRow, ComparisonRow]]:
     """Yield chosen rows, each with an algorithm's row of the same metric, limit and k."""
     others = {(row.metric, row.limit, row.k, row.lattice_size): row for row in _of(rows, algorithm)}
     for row in chosen:

@@ -19,11 +19,11 @@ from typing import Any, TypeVar
 from setting import adult, machine
 
 from shoal.engines import ENGINES
-from shoal.measure import measured
-from shoal.policy import Policy
-from shoal.problem import counted, problem_of
-from shoal.search import search
-from shoal.sensitive import count
+from shoal.policy.policy import Policy
+from shoal.workflow.measure import measured
+from shoal.workflow.problem import count, counted, problem_of
+from shoal.workflow.search import search
+from shoal.workflow.session import session
 
 COLUMNS = ("sex", "age", "race", "marital-status", "education", "native-country", "workclass", "salary-class")
 SENSITIVE = "occupation"
@@ -56,7 +56,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         population = _twice(root / "adult.csv", Path(folder))
         print(f"{datetime.now(UTC):%Y-%m-%d}, {machine()}. 30,162 records.\n")
-        print("| model, beside k = 5 | seconds | nodes evaluated | suppressed | least loss | proven |")
+        print("| model, with k = 5 | seconds | nodes evaluated | suppressed | least loss | proven |")
         print("|---|--:|--:|--:|--:|---|")
         _print_row("none", _problem(root, [], population))
         for model in MODELS:
@@ -64,7 +64,7 @@ def main() -> None:
             told = ", ".join(f"{o} {v}" for o, v in options.items() if o != "population")
             _print_row(f"{name}, {told}", _problem(root, [model], population))
     engine = ENGINES.create("duckdb")
-    counts, domains = count(engine, engine.open(root / "adult.csv"), COLUMNS, [SENSITIVE], ())
+    counts, domains = count(session(root / "adult.csv", engine).table, COLUMNS, [SENSITIVE], ())
     seconds, found = _best(lambda: measured(COLUMNS, counts, domains))
     print(f"\nMeasuring {found.classes:,} classes, all measures, after counting: {seconds:.4f} s.")
 
@@ -108,7 +108,7 @@ def _problem(root: Path, models: list[dict[str, dict[str, Any]]], population: Pa
         {"columns": columns, "models": [{"k-anonymity": {"k": 5}}, *wished], "suppression_limit": "5%"}
     )
     engine = ENGINES.create("duckdb")
-    return problem_of(policy, *counted(engine.open(root / "adult.csv"), policy, engine))
+    return problem_of(policy, *counted(session(root / "adult.csv", engine).table, policy))
 
 
 def _twice(table: Path, folder: Path) -> Path:

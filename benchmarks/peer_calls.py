@@ -17,8 +17,9 @@ from setting import adult
 
 from shoal.core.problem import Problem
 from shoal.engines import ENGINES
-from shoal.policy import Policy
-from shoal.problem import counted, problem_of
+from shoal.policy.policy import Policy
+from shoal.workflow.problem import counted, problem_of
+from shoal.workflow.session import session
 
 EIGHT = ("sex", "age", "race", "marital-status", "education", "native-country", "workclass", "occupation")
 NINE = (*EIGHT, "salary-class")
@@ -82,7 +83,7 @@ def problem_for(quasi: Sequence[str], share: float, k: int) -> Problem:
     """Count Adult for a search of the least non-uniform entropy."""
     policy = Policy.load(policy_for(quasi, share, "non-uniform-entropy", k=k))
     engine = ENGINES.create("duckdb")
-    counts, domains = counted(engine.open(adult() / "adult.csv"), policy, engine)
+    counts, domains = counted(session(adult() / "adult.csv", engine).table, policy)
     return problem_of(policy, counts, domains)
 
 

@@ -19,21 +19,21 @@ FEATURES: tuple[tuple[str, ...], ...] = (
         "measures, recodes, perturbs",
     ),
     (
-        "models it can hold",
+        "models it can enforce",
         "14 ([models](models/k-anonymity.md)), several at once",
         "none: it measures nine",
         "nine, those that pycanon measures",
-        "k, distinct l; t is asked for and not held, see above",
-        "k, distinct l, t by the greatest difference, or by equal distances where all columns are categories",
-        "these but alpha-k and p-sensitive by name; population uniqueness, differential privacy, "
-        "profitability",
+        "k, distinct l; t can be requested but is not enforced, see above",
+        "k, distinct l, t by the greatest difference, or by equal distances if all columns are categories",
+        "those of shoal except alpha-k and p-sensitive by name; population uniqueness, differential "
+        "privacy, profitability",
         "k by local suppression; l-diversity is measured",
     ),
     (
         "search",
         "full-domain with a proof of the least loss; regions, cuts, cells",
         "-",
-        "greedy: the column with most distinct values goes up one level; no metric",
+        "greedy: raises the column with the most distinct values by one level; no metric",
         "Mondrian",
         "Mondrian, MDAV",
         "full-domain with the least loss (Flash), heuristics for large lattices, local recoding",
@@ -51,7 +51,7 @@ FEATURES: tuple[tuple[str, ...], ...] = (
     ),
     (
         "hierarchies",
-        "rules, trees, CSV; refused where not nested",
+        "rules, trees, CSV; refused if not nested",
         "-",
         "a list per level; a function for intervals",
         "none",
@@ -60,7 +60,7 @@ FEATURES: tuple[tuple[str, ...], ...] = (
         "none: `globalRecode`, `groupAndRename`",
     ),
     (
-        "where rows are",
+        "where the rows are",
         "file, frame, DuckDB, Spark, PostgreSQL",
         "pandas",
         "pandas",
@@ -105,15 +105,16 @@ FEATURES: tuple[tuple[str, ...], ...] = (
 )
 
 BETTER = (
-    "**ARX** holds (epsilon, delta)-differential privacy, uniqueness in the population and profitability "
-    "(what an attacker would gain and pay), has a genetic and other heuristic searches, judges a release by "
-    "logistic regression, naive Bayes and random forests, and shows all of it on the desktop, with a wizard "
-    "for hierarchies.",
-    "**sdcMicro** perturbs: noise, swapping, PRAM, shuffling, microaggregation; it counts with sampling "
-    "weights and models risk by log-linear models. A release of shoal says less than the truth, never "
-    "something else: who needs perturbed numbers needs sdcMicro.",
-    "**anonypyx** has MDAV, images (k-Same), attacks by trajectories and the error of counting queries.",
-    "**pycanon** writes its measures as a PDF and puts several sensitive columns into one number.",
+    "**ARX** enforces (epsilon, delta)-differential privacy, uniqueness in the population and profitability "
+    "(what an attacker would gain and pay). It has a genetic search and other heuristic searches. It "
+    "evaluates a release with logistic regression, naive Bayes and random forests. It shows all of this in "
+    "a desktop application, with a wizard for hierarchies.",
+    "**sdcMicro** perturbs data: noise, swapping, PRAM, shuffling, microaggregation. It counts with "
+    "sampling weights and models risk with log-linear models. A release of shoal says less than the "
+    "original data, but nothing false: if you need perturbed numbers, use sdcMicro.",
+    "**anonypyx** has MDAV, images (k-Same), attacks based on trajectories, and the error of counting "
+    "queries.",
+    "**pycanon** writes its measures as a PDF, and combines several sensitive columns into one number.",
 )
 
 

@@ -3,7 +3,7 @@
 Measuring beside pycanon, full-domain generalization beside anjana, Mondrian beside anonypy and anonypyx, on
 the Adult table. The peers are no dependencies: `--peers PYTHON` names an interpreter that has them
 (`python -m venv E; E/bin/pip install pycanon anjana anonypy anonypyx pandas`); those that it lacks are left
-out, and the page says so. The page docs/peers.md is written anew; without `--peers` it stays as it is.
+out, and the page says so. The page docs/peers.md is rewritten; without `--peers` it stays as it is.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ import pandas as pd
 from peer_calls import EIGHT, NINE, RUNS, Peers, Times, alone, best, policy_for, problem_for, shown, timed
 from peer_facts import BETTER, READ, features
 from peer_mistakes import mistakes
-from setting import adult, machine
+from setting import adult, machine, write_page
 
 import shoal
 from shoal.core.problem import Problem
-from shoal.policy import Policy
-from shoal.search import search
+from shoal.policy.policy import Policy
+from shoal.workflow.search import search
 
 BESIDE = tuple(name for name in NINE if name != "occupation")
 MEASURES = (
@@ -36,13 +36,14 @@ MEASURES = (
     *("delta_present_only", "entropy_l", "recursive_c", "enhanced_beta", "delta"),
 )
 WHY = {
-    "entropy_l": "pycanon cuts off what is behind the point",
-    "recursive_c": "pycanon sorts the values from the rarest up, Machanavajjhala et al. (2007) and shoal "
-    "from the most frequent down; it has no c where l is 1",
+    "entropy_l": "pycanon drops the digits after the decimal point",
+    "recursive_c": "pycanon sorts the values from the rarest to the most frequent; Machanavajjhala et al. "
+    "(2007) and shoal sort them from the most frequent to the rarest. pycanon gives no c if l is 1",
     "enhanced_beta": "pycanon takes the lower of the greatest gain and the greatest -ln p; Cao and Karras "
-    "(2012) bound the gain of each value by its own -ln p, and then no beta will do",
-    "delta": "pycanon leaves out the values that a class lacks, as `delta_present_only` does; Brickell and "
-    "Shmatikov (2008) do not",
+    "(2012) bound the gain of each value by its own -ln p, and by that definition no beta is large enough "
+    "here",
+    "delta": "pycanon leaves out the values that do not occur in a class, like `delta_present_only`; "
+    "Brickell and Shmatikov (2008) include them",
 }
 ALONE = {
     "measure": "shoal.measure(table, {beside}, 'occupation')",
@@ -63,7 +64,7 @@ def main() -> None:
         return
     with tempfile.TemporaryDirectory() as folder:
         text = "\n".join(_page(Peers(given.peers, given.bound, {}, Path(folder))))
-    (given.docs / "peers.md").write_text(text + "\n", encoding="utf-8")
+    write_page(given.docs / "peers.md", text)
     print(text)
 
 
@@ -79,12 +80,13 @@ def _page(peers: Peers) -> Iterator[str]:
     yield "an interpreter that has the peers (`pip install pycanon anjana anonypy anonypyx pandas`)."
     yield ""
     yield fill(
-        "The UCI Adult table (30,162 records), hierarchies of ARX's tests. Both sides begin with a pandas "
-        "frame in memory and end with a result in memory: the table is neither read nor written in the time. "
-        "shoal reads the files of the hierarchies in its time, anjana has them as frames. *First* is the "
-        f"first call, *best* the best of {RUNS} (shoal: the first and {RUNS} more), and one call where it "
-        "takes more than 30 s, all in seconds; *CPU* is the processor time of the best, of all threads. "
-        "Others used the machine: compare within a table, by CPU.",
+        "The UCI Adult table (30,162 records), with the hierarchies of ARX's tests. Both sides begin with a "
+        "pandas frame in memory and end with a result in memory: the time does not include reading or "
+        "writing the table. The time of shoal includes reading the hierarchy files; anjana gets the "
+        f"hierarchies as frames. *First* is the first call, *best* the best of {RUNS} calls (for shoal, of "
+        f"the first and {RUNS} more), or a single call if it takes more than 30 s. All times are in seconds. "
+        "*CPU* is the processor time of the best call, over all threads. Others used the machine at the "
+        "same time: compare figures within one table, by CPU.",
         110,
     )
     yield ""
@@ -95,12 +97,14 @@ def _page(peers: Peers) -> Iterator[str]:
     yield from body
     yield "## What each can do"
     yield ""
-    yield "Read in the sources of the versions named; of ARX in the sources and the description of its"
-    yield "repository, of sdcMicro in the exports of its package (5.x)."
+    yield (
+        "This table is based on the source code of the named versions; for ARX on the source code and the "
+        "description of its repository, and for sdcMicro on the exports of its package (5.x)."
+    )
     yield ""
     yield from features(peers.versions)
     yield ""
-    yield "Where another tool does what shoal does not, or does it better:"
+    yield "What other tools do that shoal does not, or do better:"
     yield ""
     yield from [f"- {line}" for line in BETTER]
 
@@ -111,8 +115,11 @@ def _measuring(peers: Peers, whole: Any) -> Iterator[str]:
     shoal.anonymize(whole, policy).table.to_csv(released, index=False)
     yield "## Measuring a table: pycanon"
     yield ""
-    yield "All measures of one sensitive column (occupation) over the other eight, by `get_report_values` of"
-    yield "pycanon and by `shoal.measure`. *Release* is one of shoal, with k = 5 and three distinct values."
+    yield (
+        "All measures of one sensitive column (occupation), with the other eight columns as "
+        "quasi-identifiers, by `get_report_values` of pycanon and by `shoal.measure`. *Release* is a "
+        "release by shoal, with k = 5 and three distinct values."
+    )
     yield ""
     yield "| table | classes | tool | first | best | CPU |"
     yield "|---|--:|---|--:|--:|--:|"
@@ -139,7 +146,10 @@ def _measuring(peers: Peers, whole: Any) -> Iterator[str]:
 def _compared(values: dict[str, list[float | None]]) -> Iterator[str]:
     """Put the values of both tables side by side, and say why some differ."""
     yield ""
-    yield "Do the values agree, to 1e-9? `t_ordered` is of hours-per-week, of the release alone."
+    yield (
+        "Do the values agree, to 1e-9? `t_ordered` is measured for hours-per-week, and by pycanon only for "
+        "the release."
+    )
     yield ""
     yield "| measure | as it is: shoal | pycanon | release: shoal | pycanon | same |"
     yield "|---|--:|--:|--:|--:|---|"
@@ -159,10 +169,12 @@ def _compared(values: dict[str, list[float | None]]) -> Iterator[str]:
 def _nodes(peers: Peers, whole: Any) -> Iterator[str]:
     yield "## One level per column: anjana, ARX"
     yield ""
-    yield "Nine quasi-identifiers, a lattice of 12,960 nodes. Levels stand in the order sex, age, race,"
-    yield "marital-status, education, native-country, workclass, occupation, salary-class. *Entropy* is the"
-    yield "non-uniform entropy in bits, *precision* the precision loss, both computed by shoal;"
-    yield "*k found* is counted in the release by `shoal.measure`. shoal's time includes verification."
+    yield (
+        "Nine quasi-identifiers, a lattice of 12,960 nodes. Levels are in the order sex, age, race, "
+        "marital-status, education, native-country, workclass, occupation, salary-class. *Entropy* is the "
+        "non-uniform entropy in bits, *precision* is the precision loss; both are computed by shoal. *k "
+        "found* is measured in the release by `shoal.measure`. The time of shoal includes verification."
+    )
     yield ""
     yield "| k | limit | search | levels | entropy | precision | suppressed | k found | first | best | CPU |"
     yield "|--:|--:|---|---|--:|--:|--:|--:|--:|--:|--:|"
@@ -187,11 +199,16 @@ def _nodes(peers: Peers, whole: Any) -> Iterator[str]:
             times, made = timed(partial(shoal.anonymize, whole, policy))
             yield f"{wish} {told} | {_node(problem, list(made.levels.values()), made.table, times)}"
     yield ""
-    yield "anjana raises the column with the most distinct values until suppression is enough, as `datafly`"
-    yield "(Sweeney 1997) does; it has no metric. The least of one metric is not the least of another."
+    yield (
+        "Like `datafly` (Sweeney 1997), anjana generalizes the column with the most distinct values until "
+        "suppression is enough; it has no metric. A release with the least loss by one metric does not have "
+        "the least loss by another."
+    )
     if added:
-        yield f"Its release has a new column, `{'`, `'.join(added)}`: the place of each record in the"
-        yield "input. Drop it before the release is given away."
+        yield (
+            f"The release of anjana has a new column, `{'`, `'.join(added)}`: the position of each record in "
+            "the input. Drop it before you share the release."
+        )
     yield ""
     yield from _arx()
 
@@ -210,23 +227,29 @@ def _arx() -> Iterator[str]:
     policy = Policy.load(policy_for(NINE, 0.05, "non-uniform-entropy") | {"algorithm": "contour"})
     times, (_, found) = timed(partial(search, problem, policy.search_algorithm, **policy.finishing))
     own = f"{found.loss:,.1f} bits, {found.work.nodes_evaluated:,} nodes, {best(times)[1]:.3f} s of CPU"
-    yield "ARX was not run here. Its figures were measured outside this project, on two cores; shoal's are"
-    yield "those of the search alone, the table counted. They are no figures of one run: read them as sizes."
+    yield (
+        "ARX was not run here. Its figures were measured outside this project, on two cores; those of shoal "
+        "are for the search alone, without counting the table. The figures are not from the same run: read "
+        "them as orders of magnitude."
+    )
     yield ""
     yield "| Adult, hierarchies of ARX's tests | ARX | shoal |"
     yield "|---|---|---|"
     yield f"| k = 5, 5%, least entropy | 249,978.7 bits, 2,867 nodes, 1.05 s of CPU | {own} |"
-    yield "| t = 0.2 beside k = 5, 5% | 0.9 s | [models](benchmarks.md#privacy-models-on-adult) |"
+    yield "| t = 0.2 with k = 5, 5% | 0.9 s | [models](benchmarks.md#privacy-models-on-adult) |"
     yield "| local recoding, coverage loss | 0.084, 1.2 s | [refine](regions.md#refine-and-cells) |"
 
 
 def _regions(peers: Peers, whole: Any) -> Iterator[str]:
     yield "## Regions: anonypy, anonypyx"
     yield ""
-    yield "Mondrian with k = 5 over eight quasi-identifiers (all but salary-class), age as numbers, others as"
-    yield "categories. NCP is computed from the labels of each release, by the same code: of a range its"
-    yield "width over the column's, of a set its values less one over the column's less one, the mean over"
-    yield "records and columns (`coverage` counts the values of a range instead)."
+    yield (
+        "Mondrian with k = 5 over eight quasi-identifiers (all but salary-class), with age as numbers and "
+        "the others as categories. NCP is computed from the labels of each release, by the same code. For a "
+        "range it is the width of the range divided by the width of the column. For a set it is the number "
+        "of its values minus one, divided by the number of the column's values minus one. The figure is the "
+        "mean over records and columns (`coverage` counts the values of a range instead)."
+    )
     yield ""
     yield "| search | classes | records | average class | NCP | k found | first | best | CPU |"
     yield "|---|--:|--:|--:|--:|--:|--:|--:|--:|"
@@ -250,9 +273,12 @@ def _regions(peers: Peers, whole: Any) -> Iterator[str]:
     least = min(lost, key=lambda name: lost[name])
     flat = "shoal, mondrian, no hierarchies"
     better = [name for name in ("anonypy", "anonypyx") if lost.get(name, 1) < lost[flat]]
-    yield f"Least is lost by *{least}*. Less than by *{flat}* is lost by: {', '.join(better) or 'no peer'}."
-    yield "The peers halve a column's categories in the order in which they occur in the region; shoal cuts"
-    yield "them near the median of one order, alphabetical, or by the hierarchy's groups where there is one."
+    yield (
+        f"*{least}* loses the least. These lose less than *{flat}*: {', '.join(better) or 'no peer'}. The "
+        "peers halve a column's categories in the order in which they occur in the region; shoal cuts them "
+        "near the median of a fixed order. That order is alphabetical, or follows the groups of the "
+        "hierarchy if there is one."
+    )
     yield ""
     yield from _closeness(peers, task)
 
@@ -288,8 +314,11 @@ def _ncp(whole: Any, release: Any) -> float:
 
 def _closeness(peers: Peers, task: dict[str, Any]) -> Iterator[str]:
     """Ask for t-closeness and count what came."""
-    yield "With t = 0.1 of salary-class beside k = 5, on the first 1,000 records, counted in the release by"
-    yield "`shoal.measure` (of two values the greatest difference and the equal distance are the same):"
+    yield (
+        "With t = 0.1 for salary-class in addition to k = 5, on the first 1,000 records, measured in the "
+        "release by `shoal.measure` (for two values, the greatest difference and the equal distance are the "
+        "same):"
+    )
     yield ""
     yield "| search | classes | k found | t found |"
     yield "|---|--:|--:|--:|"
@@ -306,8 +335,10 @@ def _closeness(peers: Peers, task: dict[str, Any]) -> Iterator[str]:
     yield _close("shoal, mondrian", shoal.anonymize(some, policy).table)
     yield ""
     if peers.versions.get("anonypy") == READ["anonypy"]:
-        yield "In anonypy a loop assigns to the argument that holds the threshold: a class is then compared"
-        yield "with the share of its last value."
+        yield (
+            "In anonypy, a loop overwrites the argument that holds the threshold: after that, a class is "
+            "compared with the share of its last value."
+        )
 
 
 def _close(told: str, release: Any) -> str:
@@ -324,8 +355,11 @@ def _starting() -> Iterator[str]:
     }
     yield "## What starting costs"
     yield ""
-    yield "shoal compiles its kernels when they are first needed on a machine and loads them later. Seconds"
-    yield "of a whole Python process, from its start, with imports and reading the table, to the result:"
+    yield (
+        "shoal compiles its kernels when they are first needed on a machine, and loads the compiled code "
+        "later. The seconds of a whole Python process, from its start to the result, with imports and "
+        "reading the table:"
+    )
     yield ""
     yield "| call | nothing compiled | compiled before |"
     yield "|---|--:|--:|"

@@ -16,9 +16,9 @@ from setting import adult, machine
 
 from shoal.algorithms import ALGORITHMS
 from shoal.engines import ENGINES
-from shoal.policy import Policy
-from shoal.problem import problem_of
-from shoal.search import search
+from shoal.policy.policy import Policy
+from shoal.workflow.problem import problem_of
+from shoal.workflow.search import search
 
 COLUMNS = (
     "sex", "age", "race", "marital-status", "education", "native-country", "workclass", "occupation",

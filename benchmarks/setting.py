@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import textwrap
 from pathlib import Path
 
 
@@ -20,3 +21,16 @@ def adult() -> Path:
 def machine() -> str:
     """Name the machine as far as it matters to a figure."""
     return f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}"
+
+
+def write_page(page: Path, text: str) -> None:
+    """Write a page of the documentation, with prose in lines of at most 120 characters."""
+    lines = [line for long in text.splitlines() for line in _wrapped(long)]
+    page.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def _wrapped(line: str) -> list[str]:
+    if len(line) <= 120 or line.startswith("|"):
+        return [line]
+    indent = "  " if line.startswith("- ") else ""
+    return textwrap.wrap(line, 120, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)

@@ -1,7 +1,7 @@
 """How near do the estimates of population uniqueness come, and which model errs where?
 
 Populations of a known number of uniques are simulated, samples of 1% to 50% are drawn without replacement,
-and each model sees the sample's class sizes only. The page docs/uniqueness.md gets its tables anew.
+and each model sees the sample's class sizes only. The page docs/uniqueness.md gets new tables.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
-from setting import machine
+from setting import machine, write_page
 
 from shoal.core.arrays import IntArray
-from shoal.core.uniqueness import UNIQUENESS_MODELS, Estimate, estimate
+from shoal.workflow.risk.uniqueness import UNIQUENESS_MODELS, Estimate, estimate
 
 PERSONS = 200_000
 SHARES = (0.01, 0.05, 0.1, 0.3, 0.5)
@@ -36,7 +36,7 @@ def main() -> None:
     page = given.docs / "uniqueness.md"
     before, _, rest = page.read_text(encoding="utf-8").partition(BEGIN)
     after = rest.partition(END)[2]
-    page.write_text(f"{before}{BEGIN}\n{text}\n{END}{after}", encoding="utf-8")
+    write_page(page, f"{before}{BEGIN}\n{text}\n{END}{after}")
     print(text)
 
 
@@ -44,8 +44,8 @@ def _tables(persons: int, samples: int) -> Iterator[str]:
     yield (
         f"{datetime.now(UTC):%Y-%m-%d}, {machine()}; `python benchmarks/uniqueness.py`, {persons:,} persons, "
         f"{samples} samples for each line. Errors are means of |estimate - truth| / truth over the samples, "
-        "with + where the estimates are too high on average and - where too low; a number in brackets says "
-        "in how many samples the model had a solution, where not in all."
+        "with + where the estimates are too high on average and - where too low; a number in brackets is "
+        "the number of samples for which the model had a solution, if not for all."
     )
     yield ""
     yield "| population | uniques | sampled | pitman | snb | zayatz | dankar | taken by the rule |"

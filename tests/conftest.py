@@ -3,20 +3,46 @@
 from __future__ import annotations
 
 import gc
+import signal
 import threading
+from collections.abc import Iterator
 from functools import cache
 
+import pytest
 import typer.main
 import typer.testing
 from hypothesis import HealthCheck, settings
+
+from shoal.core import compilation
+from shoal.core.compilation import Work
 
 settings.register_profile(
     "shoal", suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow], deadline=None
 )
 settings.load_profile("shoal")
 
+# A shell ignores Ctrl-C for what it starts in the background, and so would every program that a test starts.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
 # A command line is built once for all its calls; a program that is started has but one.
 typer.testing._get_command = cache(typer.main.get_command)
+
+
+@pytest.fixture(params=["compiled", "numpy"], scope="module")
+def both_modes(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Run a module with compiled kernels, and again with NumPy wherever a kernel has an equivalent.
+
+    Which of them a process uses would otherwise depend on the tests before.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        numpy = request.param == "numpy"
+
+        def fits_numpy(_: Work, rows: int, *, sorts: bool = True) -> bool:
+            return numpy and (rows <= compilation._FEW or not sorts)
+
+        patch.setattr(Work, "fits_numpy", fits_numpy)
+        yield
 
 
 def pytest_collection_finish() -> None:

@@ -15,17 +15,17 @@ from typing import Any
 
 import typer
 from pydantic import BaseModel
+from typer.core import TyperGroup
 
-from shoal.catalogue import REGISTRIES, builder_options
-from shoal.cli import app
-from shoal.core.builder import Builder
-from shoal.core.builders import BUILDERS
+from shoal.cli.app import app
 from shoal.core.contracts import Algorithm, Engine, Guarantee, Metric, Model
+from shoal.core.hierarchy.builder import Builder
+from shoal.core.hierarchy.builders import BUILDERS
 from shoal.metrics import METRICS
-from shoal.options import Option, in_words, meanings_of, options_of
-from shoal.policies.column import Column
-from shoal.policy import Policy
-from shoal.registry import Registry
+from shoal.policy.policy import Column, Policy
+from shoal.registry import Option, Registry, in_words, meanings_of, options_of
+from shoal.workflow.catalogue import REGISTRIES, builder_options
+from shoal.workflow.plain_words import glossary
 
 DOCS = Path(__file__).parents[1] / "docs"
 CONTRACTS = {"model": Model, "metric": Metric, "algorithm": Algorithm, "engine": Engine}
@@ -47,6 +47,7 @@ SEE = {
     "identifying": "algorithms/mu-argus.md#what-is-tested",
     "metric": "metrics/index.md",
     "models": "models/k-anonymity.md",
+    "fail": "release.md#columns-that-reveal-others",
     "population_size": "risk.md",
     "refine": "finer.md#refine",
     "release_as": "policy.md#release_as",
@@ -59,7 +60,11 @@ _PART = re.compile(r"<!-- ((?:options|promises|synopsis|entries) of [^>]+) -->\n
 
 def main() -> None:
     """Bring every page up to date, and name those that changed."""
-    for page, text in pages().items():
+    try:
+        written = pages()
+    except (OSError, ValueError) as error:
+        sys.exit(str(error))
+    for page, text in written.items():
         if page.read_text(encoding="utf-8") != text:
             page.write_text(text, encoding="utf-8")
             sys.stdout.write(f"{page.relative_to(DOCS.parent)}\n")
@@ -93,16 +98,24 @@ def parts() -> Iterator[tuple[str, str, str]]:
         if own:
             yield "hierarchies.md", f"options of {name}", option_table(own, "hierarchies.md")
     yield "policy.md", "entries of a policy", option_table(entries(Policy), "policy.md", "entry")
+    words = [(f"[{one.term}]({one.page})" if one.page else one.term, one.meaning) for one in glossary()]
+    yield "glossary.md", "entries of the glossary", table(("term", "meaning"), words)
     yield "policy.md", "entries of a column", option_table(entries(Column), "policy.md", "entry")
 
 
 def rewritten(text: str, parts: Mapping[str, str], page: str = "the page") -> str:
     """Return a page with its parts as they should be; each has a place, and each place a part."""
     places = _PART.findall(text)
-    for name in {*parts, *places}:
-        if name not in parts or places.count(name) != 1:
-            known = "has one place" if name in parts else "is nothing that the program has"
-            message = f"{page}: <!-- {name} --> stands {places.count(name)} times, and {known}."
+    for name in [*parts, *places]:
+        number = places.count(name)
+        if name not in parts:
+            message = f"{page}: <!-- {name} --> names nothing that the program has. Check the name."
+            raise ValueError(message)
+        if number != 1:
+            message = (
+                f"{page} must have these two lines once, and has them {number} times:\n"
+                f"<!-- {name} -->\n<!-- end -->"
+            )
             raise ValueError(message)
     return _PART.sub(lambda found: f"<!-- {found[1]} -->\n\n{parts[found[1]]}\n\n<!-- end -->", text)
 
@@ -129,6 +142,8 @@ def promise(plugin: type, name: str) -> tuple[str, str]:
     """Tell when a plug-in's promise holds, and what that means, the plug-in's own words first."""
     value = getattr(plugin, name)
     said = meanings_of(plugin)[name]
+    if name in getattr(plugin, "by_parts", ()):
+        return "by its parts", said
     if isinstance(value, Guarantee) and said == meanings_of(Algorithm)[name]:
         said = meanings_of(Guarantee)[value.name]
     if isinstance(value, tuple):
@@ -150,8 +165,10 @@ def commands() -> Iterator[tuple[str, Any]]:
     """Yield every command with its name, as `hierarchy show`."""
     group: Any = typer.main.get_command(app)
     for name, found in group.commands.items():
-        for inner, command in getattr(found, "commands", {"": found}).items():
-            yield f"{name} {inner}".strip(), command
+        if not isinstance(found, TyperGroup):
+            yield name, found
+        for inner, command in getattr(found, "commands", {}).items():
+            yield f"{name} {inner}", command
 
 
 def synopsis(name: str, command: Any) -> str:

@@ -1,32 +1,31 @@
 """shoal: every record swims in a shoal of at least k."""
 
-import sys
 from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING
 
+__version__ = "0.1.0"
+
 if TYPE_CHECKING:
-    from shoal.analysing.compared import Utility
-    from shoal.anonymize import anonymize
-    from shoal.apply import apply
-    from shoal.arx import Import, import_arx
-    from shoal.attack import Attack, attack
-    from shoal.compare import compare
-    from shoal.comparison import Comparison
-    from shoal.diagnose import diagnose
-    from shoal.diagnosis import Diagnosis
-    from shoal.hierarchies import check_hierarchies
-    from shoal.measure import Measurement, measure
-    from shoal.policy import Policy
-    from shoal.profile import Profile, profile
-    from shoal.recipe import Recipe
-    from shoal.release import Release
-    from shoal.report import report
-    from shoal.risk import Risk, risk
-    from shoal.study import Study, study
-    from shoal.successive import Intersection, intersect
-    from shoal.utility import utility
-    from shoal.verify import Verification, verify
+    from shoal.integrations.arx.arx import Import, import_arx
+    from shoal.policy.policy import Policy
+    from shoal.workflow.attack.attack import Attack, attack
+    from shoal.workflow.attack.successive import Intersection, intersect
+    from shoal.workflow.compare.compare import compare
+    from shoal.workflow.compare.comparison import Comparison
+    from shoal.workflow.diagnosis.diagnose import diagnose
+    from shoal.workflow.diagnosis.diagnosis import Diagnosis
+    from shoal.workflow.first_policy import init
+    from shoal.workflow.inspect import check_hierarchies
+    from shoal.workflow.measure import Measurement, measure
+    from shoal.workflow.profile.profile import Profile, profile
+    from shoal.workflow.profile.study import Study, study
+    from shoal.workflow.release.anonymize import anonymize, apply
+    from shoal.workflow.release.recipe import Recipe
+    from shoal.workflow.release.release import Release
+    from shoal.workflow.report.report import report
+    from shoal.workflow.risk.risk import Risk, risk
+    from shoal.workflow.utility.utility import Utility, utility
+    from shoal.workflow.verify import Verification, verify
 
 __all__ = [
     "Attack",
@@ -43,6 +42,7 @@ __all__ = [
     "Study",
     "Utility",
     "Verification",
+    "__version__",
     "anonymize",
     "apply",
     "attack",
@@ -50,6 +50,7 @@ __all__ = [
     "compare",
     "diagnose",
     "import_arx",
+    "init",
     "intersect",
     "measure",
     "profile",
@@ -62,50 +63,46 @@ __all__ = [
 
 # Loaded when first used, so that `shoal --help` does not wait for numpy and pydantic.
 _HOMES = {
-    "Attack": "attack",
-    "Comparison": "comparison",
-    "Diagnosis": "diagnosis",
-    "Intersection": "successive",
-    "Import": "arx",
-    "Measurement": "measure",
-    "Policy": "policy",
-    "Profile": "profile",
-    "Recipe": "recipe",
-    "Release": "release",
-    "Risk": "risk",
-    "Study": "study",
-    "Utility": "analysing.compared",
-    "Verification": "verify",
-    "anonymize": "anonymize",
-    "apply": "apply",
-    "attack": "attack",
-    "check_hierarchies": "hierarchies",
-    "compare": "compare",
-    "diagnose": "diagnose",
-    "intersect": "successive",
-    "import_arx": "arx",
-    "measure": "measure",
-    "profile": "profile",
-    "report": "report",
-    "risk": "risk",
-    "study": "study",
-    "utility": "utility",
-    "verify": "verify",
+    "Attack": "workflow.attack.attack",
+    "Comparison": "workflow.compare.comparison",
+    "Diagnosis": "workflow.diagnosis.diagnosis",
+    "Intersection": "workflow.attack.successive",
+    "Import": "integrations.arx.arx",
+    "Measurement": "workflow.measure",
+    "Policy": "policy.policy",
+    "Profile": "workflow.profile.profile",
+    "Recipe": "workflow.release.recipe",
+    "Release": "workflow.release.release",
+    "Risk": "workflow.risk.risk",
+    "Study": "workflow.profile.study",
+    "Utility": "workflow.utility.utility",
+    "Verification": "workflow.verify",
+    "anonymize": "workflow.release.anonymize",
+    "apply": "workflow.release.anonymize",
+    "attack": "workflow.attack.attack",
+    "check_hierarchies": "workflow.inspect",
+    "compare": "workflow.compare.compare",
+    "diagnose": "workflow.diagnosis.diagnose",
+    "init": "workflow.first_policy",
+    "intersect": "workflow.attack.successive",
+    "import_arx": "integrations.arx.arx",
+    "measure": "workflow.measure",
+    "profile": "workflow.profile.profile",
+    "report": "workflow.report.report",
+    "risk": "workflow.risk.risk",
+    "study": "workflow.profile.study",
+    "utility": "workflow.utility.utility",
+    "verify": "workflow.verify",
 }
 
 
-class _Package(ModuleType):
-    """Lets a function keep its name when the module of the same name is imported."""
-
-    def __getattr__(self, name: str) -> object:
-        if name not in _HOMES:
-            message = f"module 'shoal' has no attribute {name!r}"
-            raise AttributeError(message)
-        return getattr(import_module(f"shoal.{_HOMES[name]}"), name)
-
-    def __setattr__(self, name: str, value: object) -> None:
-        if not (name in _HOMES and isinstance(value, ModuleType)):
-            super().__setattr__(name, value)
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'shoal' has no attribute {name!r}")
+    value = getattr(import_module(f"shoal.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
 
 
-sys.modules[__name__].__class__ = _Package
+def __dir__() -> list[str]:
+    return __all__

@@ -4,103 +4,233 @@
     ├── UsageError          the request is wrong: exit code 2
     │   ├── PolicyError       the policy contradicts itself or the table
     │   ├── DataError         the table cannot be read, is empty or ambiguous
+    │   │   └── EmptyTable      it has no rows
     │   ├── HierarchyError    a hierarchy misses values or is not nested
     │   ├── UnknownName       no plug-in, option or column of that name
     │   ├── CannotHonour      an algorithm cannot do what the policy asks
     │   └── OutputError       the release cannot be written there
     ├── Infeasible          no acceptable recoding: exit code 1, with the nearest miss
+    ├── ReleaseRefused      a finding that the policy lists under `fail`: exit code 1, with the findings
     ├── OutOfTime           the seconds ran out before an acceptable node was seen: exit code 1
     └── InternalError       a defect of shoal, never of its user
 
-No message holds a value of the data. Where values would help, they are on the exception's `values`, as its
-note in a traceback says, and the CLI prints them only with `--reveal`.
+An error has parts: what is wrong (`text`), which kind of problem it is (`code`), the setting it is about
+(`field` or `option`) and what to change (`advice`). `shoal.wording.message` makes the text for Python, the
+command line or the studio from these parts. No code looks into that text.
+
+No message contains a value of the data. Useful values are in the exception's `values`, as a note in the
+traceback says. The CLI prints them only with `--reveal`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from difflib import get_close_matches
-from unicodedata import combining, normalize
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from shoal.wording import Change, did_you_mean, enumerate_names, message, quote
+
+ANY_CHANGE = "Any one of these changes works:"
 
 
 class ShoalError(Exception):
     """The root of all deliberate errors."""
 
-    values: tuple[str, ...] = ()
-    listed: str = "Values"
-    """What the values are called where they are listed."""
+    code: str = "error"
+    """The kind of problem, for programs."""
+    advice_intro: str = ""
+    """The text before the advice if the advice is a list."""
+    file_names: Mapping[str, str] = MappingProxyType({})
+    """The names of files in the message, by path, if they are not called by their path."""
 
-    def __init__(self, message: str = "", values: Sequence[str] = (), listed: str = "Values") -> None:
-        """Keep values of the data apart from the message."""
-        super().__init__(message)
-        self.values, self.listed = tuple(values), listed
+    def __init__(
+        self,
+        text: str = "",
+        values: Sequence[str] = (),
+        *,
+        code: str | None = None,
+        field: str | None = None,
+        option: str | None = None,
+        advice: Iterable[Change] = (),
+        values_label: str = "Values",
+    ) -> None:
+        """Store the parts of the message.
+
+        Args:
+            text: what is wrong, without the advice. It continues the name of the `option`, if there is one.
+            values: values of the data that the error is about.
+            code: the kind of problem, if it is not that of the class.
+            field: the entry of a policy, a request or a form that the error is about.
+            option: the parameter that is wrong. The message begins with its name.
+            advice: what to change. Any one of these changes solves the problem.
+            values_label: the heading of the list of values.
+
+        """
+        super().__init__(text)
+        self.text, self.option, self.advice = text, option, tuple(advice)
+        self.field = field or option
+        self.code = code or type(self).code
+        self.values, self.values_label = tuple(values), values_label
         if values:
-            self.add_note("What this is about is listed in error.values.")
+            self.add_note("The values that this is about are listed in error.values.")
+
+    def __str__(self) -> str:
+        """Return the message for Python."""
+        return message(self, "python")
 
 
 class UsageError(ShoalError):
     """The request is wrong; the message says what to change."""
 
+    code = "usage"
+
 
 class PolicyError(UsageError):
     """The policy contradicts itself or the table."""
+
+    code = "policy"
 
 
 class DataError(UsageError):
     """The table cannot be read, is empty or ambiguous."""
 
+    code = "data"
+
+
+class EmptyTable(DataError):
+    """The table has no rows."""
+
+    code = "empty-table"
+
+    def __init__(self, role: str = "table") -> None:
+        super().__init__(f"The {role} has no rows. Give one that has records.")
+
 
 class HierarchyError(UsageError):
     """A hierarchy misses values of its column or is not nested."""
+
+    code = "hierarchy"
 
 
 class UnknownName(UsageError):
     """No plug-in, option or column has that name."""
 
-    def __init__(self, name: str, kind: str, available: Iterable[str], *, listed: bool = True) -> None:
-        """Say what was asked for, what is closest and, in the order given, what there is."""
+    code = "unknown-name"
+
+    def __init__(
+        self, name: str, kind: str, available: Iterable[str], *, listed: bool = True, field: str | None = None
+    ) -> None:
+        """Take the unknown name and the names that exist, which are listed in the order given."""
         names = list(available)
-        close = nearest(name, names)
-        hint = f" Did you mean {close!r}?" if close is not None else ""
-        there = f" Available: {', '.join(names) or 'none'}." if listed else ""
-        super().__init__(f"Unknown {kind} {name!r}.{hint}{there}")
+        available_names = f" Available: {enumerate_names(names) or 'none'}." if listed else ""
+        super().__init__(
+            f"Unknown {kind} {quote(name)}.{did_you_mean(name, names)}{available_names}", field=field
+        )
 
 
 class CannotHonour(UsageError):
     """An algorithm cannot do what the policy asks; the message names one that can."""
 
+    code = "cannot-honour"
+
+    def __init__(self, reason: str, *, algorithm: str | None = None, advice: Iterable[Change] = ()) -> None:
+        """Take the reason; it becomes part of a sentence if the `algorithm` is given."""
+        self.reason = reason if algorithm is None else f"{reason}."
+        named = "" if algorithm is None else f"Algorithm {algorithm!r} cannot honour this policy: "
+        super().__init__(f"{named}{self.reason}", advice=advice)
+
 
 class OutputError(UsageError):
     """The release cannot be written there."""
 
+    code = "output"
+
 
 class Infeasible(ShoalError):
-    """No acceptable recoding exists; `nearest` says what would do."""
+    """No acceptable recoding exists; `nearest` has the settings that work, by name."""
 
-    def __init__(self, reason: str, nearest: dict[str, object] | None = None, advice: str = "") -> None:
-        """Carry the nearest miss: which limit, which k, which levels would do; advice ends the message."""
-        super().__init__(f"{reason} {advice}".rstrip())
-        self.nearest = nearest or {}
-        self.reason = reason
-        self.advice = advice
+    code = "infeasible"
+
+    def __init__(
+        self,
+        reason: str,
+        advice: Iterable[Change] = (),
+        *,
+        heading: str = "",
+        advice_intro: str = "",
+        code: str | None = None,
+    ) -> None:
+        """Take the reason, which continues the heading, and the changes that work."""
+        text = f"{heading}: {reason}" if heading else f"{reason[:1].upper()}{reason[1:]}"
+        super().__init__(text, advice=advice, code=code)
+        self.reason, self.advice_intro = reason, advice_intro
+
+    @property
+    def nearest(self) -> dict[str, object]:
+        """The settings that work, each by itself."""
+        return {change.key: change.value for change in self.advice if change.option}
+
+
+class ReleaseRefused(ShoalError):
+    """A release was refused for a finding that the policy lists under `fail`; `findings` has it by name."""
+
+    code = "release-refused"
+
+    def __init__(self, text: str, findings: dict[str, list[dict[str, object]]] | None = None) -> None:
+        """Carry the findings as plain values."""
+        super().__init__(text)
+        self.findings = findings or {}
 
 
 class OutOfTime(ShoalError):
     """The seconds ran out before an acceptable node was seen."""
 
+    code = "out-of-time"
+
 
 class InternalError(ShoalError):
     """A defect of shoal, never of its user."""
 
+    code = "internal"
+
 
 class Note(UserWarning):
-    """What whoever gave a table should know, though the work goes on; a warning, not an error."""
+    """Something the user should know although the work continues; a warning, not an error."""
+
+    option: str | None = None
+    advice_intro = ""
+    file_names: Mapping[str, str] = MappingProxyType({})
+
+    def __init__(self, text: str = "", advice: Iterable[Change] = ()) -> None:
+        super().__init__(text)
+        self.text, self.advice = text, tuple(advice)
+
+    def __str__(self) -> str:
+        """Return the message for Python."""
+        return message(self, "python")
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why an algorithm cannot honour a policy; the advice is empty if the solution is another algorithm."""
+
+    reason: str
+    advice: tuple[Change, ...] = ()
+
+
+def invalid(field: str, rule: str, value: object, error: type[UsageError] = UsageError) -> UsageError:
+    """Return the error for a setting whose value breaks a rule.
+
+    >>> str(invalid("k", "at least 1", 0)), invalid("k", "at least 1", 0).field
+    ('k must be at least 1, got 0.', 'k')
+    """
+    return error(f"{field} must be {rule}, got {quote(value)}.", field=field)
 
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Let Ctrl-C be itself where it strikes inside compiled code, which makes a SystemError of it."""
+    """Raise KeyboardInterrupt if compiled code turned Ctrl-C into a SystemError."""
     try:
         yield
     except SystemError as error:
@@ -110,51 +240,3 @@ def interruptible() -> Iterator[None]:
                 raise KeyboardInterrupt from None
             cause = cause.__cause__ or cause.__context__
         raise
-
-
-def nearest(name: str, names: Iterable[str], likeness: float = 0.6) -> str | None:
-    """Return the name that is most like one, whatever the case, accents and the space around it, if any is.
-
-    >>> nearest("AGE ", ["sex", "age"]), nearest("grosse", ["Größe"]), nearest("age", ["Mueller", "Dresden"])
-    ('age', 'Größe', None)
-    """
-    names = list(names)
-    alike = {_plain(own): own for own in names}
-    close = get_close_matches(name, names, 1, likeness)
-    close = close or [alike[own] for own in get_close_matches(_plain(name), alike, 1, likeness)]
-    return close[0] if close else None
-
-
-def same(name: str, other: str) -> bool:
-    """Tell whether two names differ at most in case, accents and the space around them.
-
-    >>> same("GROSSE ", "größe"), same("age", "ages")
-    (True, False)
-    """
-    return _plain(name) == _plain(other)
-
-
-def meant(name: str, names: Iterable[str]) -> str:
-    """Return the name as it is written, where one alone differs by the space around it; else what was given.
-
-    >>> meant("ward", ["age", "ward "]), meant("ward", ["ward", "ward "]), meant("x", ["age"])
-    ('ward ', 'ward', 'x')
-    """
-    names = list(names)
-    found = [own for own in names if own.strip() == name.strip()]
-    return found[0] if name not in names and len(found) == 1 else name
-
-
-def _plain(name: str) -> str:
-    letters = normalize("NFKD", name.strip().casefold())
-    return "".join(letter for letter in letters if not combining(letter))
-
-
-def so_many(number: int, one: str, more: str = "") -> str:
-    """Write a number with the word that goes with it.
-
-    >>> so_many(1, "record"), so_many(1200, "record"), so_many(2, "class"), so_many(2, "entry", "entries")
-    ('1 record', '1,200 records', '2 classes', '2 entries')
-    """
-    more = more or one + ("es" if one.endswith("s") else "s")
-    return f"{number:,} {one if number == 1 else more}"

@@ -1,20 +1,32 @@
-"""Plug-ins by name: imported when first used, with their options taken from their fields."""
+"""Plug-ins by name, and their options: type in words, default and meaning, read from the class.
+
+The meaning of an option is the text below its field, where an editor looks for it too.
+"""
 
 from __future__ import annotations
 
 import ast
 import dataclasses
-from collections.abc import Iterator, Mapping
+import inspect
+import sys
+import textwrap
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import MISSING, dataclass
+from decimal import Decimal
+from enum import Enum
 from functools import cache, cached_property
 from importlib import import_module
 from importlib.util import find_spec
+from itertools import pairwise
 from pathlib import Path
-from typing import Any, Generic, TypeVar, get_type_hints
+from types import NoneType, UnionType
+from typing import Any, Generic, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from pydantic import ConfigDict, TypeAdapter
+from pydantic_core import PydanticCustomError
 
 from shoal.errors import PolicyError, UnknownName
-from shoal.options import Option, default_of, options_of, wanted
+from shoal.wording import quote
 
 Plugin = TypeVar("Plugin")
 
@@ -28,7 +40,7 @@ class Registry(Generic[Plugin]):
     """One kind of plug-in: its built-in names and those of third parties' entry points."""
 
     def __init__(self, kind: str, built_in: Mapping[str, str]) -> None:
-        """Take the kind ('model') and name -> 'module:Class'."""
+        """Store the kind, such as 'model', and the built-in plug-ins as name -> 'module:Class'."""
         self.kind = kind
         self._built_in = dict(built_in)
 
@@ -57,40 +69,70 @@ class Registry(Generic[Plugin]):
         loaded: type[Plugin] = getattr(import_module(module), attribute)
         return loaded
 
-    def about(self, name: str) -> str:
-        """Return the first line of what a plug-in says of itself, without importing what it needs."""
+    def summary(self, name: str) -> str:
+        """Return the first line of a plug-in's docstring, without importing the plug-in if possible."""
+        written = self._source(name)
+        return first_line(ast.get_docstring(written) if written else self.load(name).__doc__)
+
+    def promise(self, name: str, attribute: str) -> object:
+        """Return a class attribute that is a literal, without importing the plug-in if possible.
+
+        None if the source of the class does not set it.
+        """
+        written = self._source(name)
+        if written is None:
+            return getattr(self.load(name), attribute, None)
+        for statement in written.body:
+            match statement:
+                case (
+                    ast.AnnAssign(target=ast.Name(id=target), value=ast.expr() as value)
+                    | ast.Assign(targets=[ast.Name(id=target)], value=value)
+                ) if target == attribute:
+                    return ast.literal_eval(value)
+        return None
+
+    def _source(self, name: str) -> ast.ClassDef | None:
+        """Return the parsed source of a plug-in's class, or None if it has none."""
         module, _, attribute = self._homes[name].partition(":")
-        found = find_spec(module)
-        if found is None or found.origin is None or not found.origin.endswith(".py"):
-            return first_line(self.load(name).__doc__)
-        tree = ast.parse(Path(found.origin).read_text(encoding="utf-8"))
+        spec = find_spec(module)
+        if spec is None or spec.origin is None or not spec.origin.endswith(".py"):
+            return None
+        tree = ast.parse(Path(spec.origin).read_text(encoding="utf-8"))
         classes = (node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == attribute)
-        return first_line(next((ast.get_docstring(node) for node in classes), None))
+        return next(classes, None)
 
     def create(self, name: str, options: Mapping[str, Any] | None = None) -> Plugin:
-        """Build a plug-in from its name and options, refusing what it does not know."""
+        """Build a plug-in from its name and options; refuse options that it does not have."""
         loaded: Any = self.load(name)
         fields = {field.name: field for field in dataclasses.fields(loaded)}
         given = dict(options or {})
         for option in given:
             if option not in fields:
-                raise UnknownName(option, f"option of {name}", fields)
+                raise UnknownName(option, f"option of {name}", fields, field=option)
         missing = [f for f, d in fields.items() if f not in given and default_of(d) is ...]
         if missing:
             message = f"{self.kind.capitalize()} {name} needs {', '.join(missing)}."
-            raise PolicyError(message)
+            raise PolicyError(message, field=missing[0])
         hints = _hints(loaded)
         takes = {option: field.metadata.get("takes") for option, field in fields.items()}
         built: Plugin = loaded(**{o: checked(name, o, v, hints[o], takes[o]) for o, v in given.items()})
         return built
 
     def name_of(self, plugin: Plugin) -> str:
-        """Return the name of a plug-in that was built, or its class's where it is not registered."""
-        return next((name for name in self if self.load(name) is type(plugin)), type(plugin).__name__)
+        """Return the registered name of a plug-in, or the name of its class; imports nothing."""
+        for name, home in self._homes.items():
+            module, _, attribute = home.partition(":")
+            if getattr(sys.modules.get(module), attribute, None) is type(plugin):
+                return name
+        return type(plugin).__name__
 
     def options(self, name: str) -> tuple[Option, ...]:
-        """Tell each option's type in words, its default and its meaning."""
+        """Return the options, each with its type in words, its default and its meaning."""
         return options_of(self.load(name))
+
+    def needs_options(self, name: str) -> bool:
+        """Return whether an option must be given."""
+        return any(option.required for option in self.options(name))
 
 
 _hints = cache(get_type_hints)
@@ -102,12 +144,237 @@ def _adapter(kind: Any) -> TypeAdapter[Any]:
 
 
 def checked(name: str, option: str, value: object, kind: Any, takes: str | None = None) -> object:
-    """Return an option's value as its type wants it, or refuse it; `takes` tells what it is, in words."""
+    """Convert an option's value to its type, or raise; `takes` describes the type in words."""
     try:
-        if isinstance(value, bool) and kind is not bool:
-            raise ValueError  # Python takes true for 1
-        found: object = _adapter(kind).validate_python(value)
-    except ValueError:  # pydantic's own among them
-        message = f"Option {option} of {name} must be {takes or wanted(kind)}, got {value!r}."
-        raise PolicyError(message) from None
-    return found
+        if isinstance(value, bool) and bool not in (kind, *get_args(kind)):
+            raise ValueError  # Python treats true as 1
+        result: object = _adapter(kind).validate_python(value)
+    except ValueError:  # a ValidationError of pydantic is one, too
+        raise PolicyError(
+            f"Option {option} of {name} must be {takes or wanted(kind)}, got {quote(value)}.", field=option
+        ) from None
+    return result
+
+
+BROKEN_RULE = "broken_rule"  # the type of a pydantic error that was raised by one of our checks
+# The rules that pydantic names in its errors, by the type of the error.
+_BOUNDS = {
+    "string_too_long": "at most {max_length:,} characters long",
+    "greater_than_equal": "at least {ge:,}",
+    "greater_than": "above {gt:,}",
+    "less_than_equal": "at most {le:,}",
+    "less_than": "below {lt:,}",
+    "finite_number": "a finite number",
+    "literal_error": "{expected}",
+    "too_short": "a list of at least {min_length:,}",
+    "too_long": "a list of at most {max_length:,}",
+}
+
+
+def broken_rule(rule: str, value: object) -> PydanticCustomError:
+    """Return the error that a pydantic validator raises if a value breaks a rule."""
+    return PydanticCustomError(
+        BROKEN_RULE, "must be {rule}, got {value}", {"rule": rule, "value": quote(value)}
+    )
+
+
+def bound_of(error: Mapping[str, Any]) -> str | None:
+    """Return the rule for a value if a pydantic error names a bound, else None.
+
+    >>> bound_of({"type": "greater_than_equal", "ctx": {"ge": 1.0}}), bound_of({"type": "int_parsing"})
+    ('at least 1', None)
+    """
+    rule = _BOUNDS.get(str(error["type"]))
+    context = {
+        name: int(bound) if isinstance(bound, float) and bound == int(bound) else bound
+        for name, bound in error.get("ctx", {}).items()
+    }
+    return rule.format_map(context) if rule else None
+
+
+# Singular and plural.
+_WORDS: dict[Any, tuple[str, str]] = {
+    bool: ("true or false", "true or false"),
+    int: ("whole number", "whole numbers"),
+    float: ("number", "numbers"),
+    Decimal: ("number", "numbers"),
+    str: ("text", "texts"),
+}
+
+
+@dataclass(frozen=True)
+class Option:
+    """One option of a plug-in, described for people."""
+
+    name: str
+    type: str
+    """Its type in words; literal values are between backticks."""
+    default: object
+    """Its default; `...` if it must be given."""
+    meaning: str
+    """A sentence or two, or empty."""
+    kind: str = "text"
+    """The form field that it needs: `whole`, `number`, `flag`, `choice`, `text` or `structure`, or what the
+    field's metadata names, such as `column`."""
+    choices: tuple[str, ...] = ()
+    """The values of a `choice`, as they are written."""
+
+    @property
+    def required(self) -> bool:
+        """Whether it must be given."""
+        return self.default is ...
+
+    @property
+    def default_text(self) -> str:
+        """Its default in words."""
+        if self.required:
+            return "required"
+        if isinstance(self.default, bool):
+            return f"`{str(self.default).lower()}`"
+        if isinstance(self.default, float | Decimal):
+            return f"`{self.default:g}`"
+        return "none" if self.default in (None, (), [], "") else f"`{self.default}`"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain values."""
+        default = None if self.required else self.default
+        default = float(default) if isinstance(default, Decimal) else default
+        parts = {name: getattr(self, name) for name in ("name", "type", "meaning")}
+        return parts | {"default": default, "required": self.required}
+
+
+def options_of(kind: Any) -> tuple[Option, ...]:
+    """Return the fields of a dataclass as options, inherited ones last.
+
+    >>> from shoal.models.k_anonymity import KAnonymity
+    >>> for option in options_of(KAnonymity):
+    ...     print(option.name, option.type, option.default_text, sep=", ")
+    k, whole number, required
+    unit, text, none
+    """
+    hints = get_type_hints(kind)
+    fields = {field.name: field for field in dataclasses.fields(kind)}
+    names = dict.fromkeys(name for base in kind.__mro__ for name in inspect.get_annotations(base))
+    meanings = meanings_of(kind)
+    return tuple(
+        Option(
+            name,
+            fields[name].metadata.get("takes") or in_words(hints[name]),
+            default_of(fields[name]),
+            meanings.get(name, ""),
+            fields[name].metadata.get("kind") or kind_of(hints[name]),
+            choices_of(hints[name]),
+        )
+        for name in names
+        if name in fields
+    )
+
+
+def choices_of(kind: Any) -> tuple[str, ...]:
+    """Return the values to choose from that a type allows, as they are written.
+
+    >>> choices_of(bool | Literal["any"]), choices_of(Literal["a", "b"] | None), choices_of(bool)
+    (('true', 'false', 'any'), ('a', 'b'), ())
+    """
+    origin, inside = get_origin(kind), get_args(kind)
+    if origin is Literal:
+        return tuple(map(str, inside))
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return tuple(str(part.value) for part in kind)
+    if origin not in (Union, UnionType):
+        return ()
+    named = [choices_of(part) for part in inside if part not in (NoneType, bool)]
+    if not named or not all(named):
+        return ()
+    return (*(("true", "false") if bool in inside else ()), *(name for names in named for name in names))
+
+
+_KINDS: dict[Any, str] = {bool: "flag", int: "whole", float: "number", Decimal: "number", str: "text"}
+
+
+def kind_of(kind: Any) -> str:
+    """Return the form field that a type needs.
+
+    >>> kind_of(int | None), kind_of(Literal["a", "b"]), kind_of(str), kind_of(tuple[str, ...])
+    ('whole', 'choice', 'text', 'structure')
+    """
+    if choices_of(kind):
+        return "choice"
+    parts = get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
+    kinds = {_KINDS.get(part, "structure") for part in parts if part is not NoneType}
+    return kinds.pop() if len(kinds) == 1 else "number" if kinds == {"whole", "number"} else "structure"
+
+
+def default_of(field: dataclasses.Field[Any]) -> object:
+    """Return the default of a field, or `...` if it must be given."""
+    if field.default_factory is not MISSING:
+        return field.default_factory()
+    return ... if field.default is MISSING else field.default
+
+
+def in_words(kind: Any, *, several: bool = False) -> str:
+    """Describe a type in words.
+
+    >>> in_words(int | None), in_words(tuple[tuple[float, ...], ...]), in_words(Literal["a", "b", "c"])
+    ('whole number', 'list of lists of numbers', '`a`, `b` or `c`')
+    >>> in_words(bool | Literal["any"])
+    'true, false or `any`'
+    """
+    origin, inside = get_origin(kind), get_args(kind)
+    if origin in (Union, UnionType):
+        parts = [part for part in inside if part is not NoneType]
+        if bool in parts and len(parts) > 1:  # true and false are two choices in addition to the others
+            others = [in_words(part, several=several) for part in parts if part is not bool]
+            return _either(["true", "false", *others])
+        return _either([in_words(part, several=several) for part in parts])
+    if origin is Literal:
+        return _either([f"`{part}`" for part in inside])
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return _either([f"`{part.value}`" for part in kind])
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        return "mappings" if several else "mapping"
+    if isinstance(origin, type) and issubclass(origin, Collection):
+        of = f" of {in_words(inside[0], several=True)}" if inside else ""
+        return f"list{'s' if several else ''}{of}"
+    return _WORDS[kind][several] if kind in _WORDS else str(getattr(kind, "__name__", kind))
+
+
+def wanted(kind: Any) -> str:
+    """Describe what to write for a type.
+
+    >>> wanted(int), wanted(str | None), wanted(Literal["a", "b"]), wanted(bool)
+    ('a whole number', 'text', "'a' or 'b'", 'true or false')
+    """
+    words = in_words(kind).replace("`", "'")
+    return f"a {words}" if words.startswith(("whole", "number", "list", "mapping")) else words
+
+
+def _either(words: Sequence[str]) -> str:
+    *others, last = words
+    return f"{', '.join(others)} or {last}" if others else last
+
+
+def meanings_of(kind: type) -> Mapping[str, str]:
+    """Read the text below each field, class attribute or member, of a class and of its base classes."""
+    meanings: dict[str, str] = {}
+    for base in reversed(kind.__mro__):
+        meanings |= _class_meanings(base)
+    return meanings
+
+
+@cache
+def _class_meanings(kind: type) -> Mapping[str, str]:
+    """Read the texts of one class; empty without its source."""
+    try:
+        (written,) = ast.parse(textwrap.dedent(inspect.getsource(kind))).body
+    except (OSError, TypeError, SyntaxError):
+        return {}
+    meanings = {}
+    for field, below in pairwise(getattr(written, "body", ())):
+        match field, below:
+            case (
+                ast.AnnAssign(target=ast.Name(id=name)) | ast.Assign(targets=[ast.Name(id=name)]),
+                ast.Expr(value=ast.Constant(value=str(text))),
+            ):
+                meanings[name] = " ".join(text.split())
+    return meanings

@@ -20,7 +20,7 @@ from pyarrow import csv
 
 from shoal.core.arrays import FloatArray, IntArray
 from shoal.errors import OutputError
-from shoal.outputs import exists
+from shoal.files.outputs import already_exists, check_place, written_whole
 
 
 class _Diagnosis(NamedTuple):
@@ -115,8 +115,7 @@ _LONGEST_STAY = 180
 def admissions(records: int = 5000, seed: int = 7) -> pa.Table:
     """Invent hospital admissions, one per row, in order of admission; the same seed gives the same table."""
     if records < 1:
-        message = f"records must be at least 1, got {records}."
-        raise ValueError(message)
+        raise ValueError(f"records must be at least 1, got {records}.")
     generator = np.random.Generator(np.random.PCG64(seed))
     person = _persons(generator, records)
     day = _draw(generator, _day_rates(), records)
@@ -149,20 +148,25 @@ def write_csv(path: str | PathLike[str], records: int = 5000, seed: int = 7) -> 
 def bundled(folder: str | Path, *, force: bool = False) -> tuple[Path, Path]:
     """Copy the bundled sample and its policy into a folder and return both paths."""
     folder = Path(folder)
-    found = []
+    paths = []
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for name in ("admissions.csv", "policy.yaml"):
+        names = ("admissions.csv", "policy.yaml")
+        for name in names:
+            check_place(folder / name)
+        for name in names:
             target = folder / name
             content = (files("shoal") / "data" / name).read_bytes()
             if not force and target.exists() and target.read_bytes() != content:
-                raise exists(str(target))
-            target.write_bytes(content)
-            found.append(target)
+                raise already_exists(str(target))
+            with written_whole(target, 0o666) as file:
+                file.write(content)
+            paths.append(target)
     except OSError as error:
-        message = f"Cannot write to the folder {str(folder)!r}: {error.strerror}. Name another."
-        raise OutputError(message) from None
-    return found[0], found[1]
+        raise OutputError(
+            f"Cannot write to the folder {str(folder)!r}: {error.strerror}. Name another."
+        ) from None
+    return paths[0], paths[1]
 
 
 def _draw(generator: np.random.Generator, rates: ArrayLike, size: int) -> IntArray:
@@ -201,7 +205,7 @@ def _day_rates() -> FloatArray:
 def _ages(
     generator: np.random.Generator, person: IntArray, day: IntArray, first: IntArray
 ) -> tuple[IntArray, IntArray]:
-    """Return the age of each person at the first admission, and of each row at its own."""
+    """Return the age of each person at the first admission, and the age in each row."""
     rates = np.interp(np.arange(_FIRST_AGES[-1] + 1), _FIRST_AGES, _FIRST_AGE_RATES)
     first_age = _draw(generator, rates, len(first))
     exact = first_age + generator.random(len(first))
@@ -224,7 +228,7 @@ def _illnesses(generator: np.random.Generator, age: IntArray, sex: IntArray) -> 
 
 
 def _stays_apart(person: IntArray, day: IntArray, stay: IntArray) -> IntArray:
-    """Cut a stay short where the same person is admitted again before its end."""
+    """Cut a stay short if the same person is admitted again before its end."""
     limit = np.full(len(stay), _LONGEST_STAY)
     again = np.flatnonzero(person[1:] == person[:-1])
     limit[again] = day[again + 1] - day[again]
@@ -232,7 +236,7 @@ def _stays_apart(person: IntArray, day: IntArray, stay: IntArray) -> IntArray:
 
 
 def _traits(generator: np.random.Generator, age: IntArray, sex: IntArray) -> dict[str, pa.Array]:
-    """Return the text columns that stay with a person, one value per person."""
+    """Return the text columns that are constant for a person, one value per person."""
     size = len(age)
     ethnicity = _draw(generator, list(_ETHNICITIES.values()), size)
     marital_status = _draw_within(generator, _MARITAL_RATES, _band(age, _MARITAL_BANDS))
@@ -272,7 +276,7 @@ def _card_numbers(generator: np.random.Generator, size: int) -> pa.Array:
 
 
 def _postcodes() -> tuple[list[str], FloatArray]:
-    """Return the postcodes and their populations: one country whatever the seed, and 99999 for unknown."""
+    """Return the postcodes and their populations: the same country for every seed, and 99999 for unknown."""
     generator = np.random.Generator(np.random.PCG64(300))
     postcodes, populations = [], []
     for region, share in _REGIONS.items():

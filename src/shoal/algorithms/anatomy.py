@@ -1,8 +1,8 @@
-"""Anatomy (Xiao and Tao 2006): quasi-identifiers as they are, sensitive values apart, by group.
+"""Anatomy (Xiao and Tao 2006): quasi-identifiers unchanged, sensitive values by group in a second table.
 
-Lemma: order the records by sensitive value and deal them out to g groups in turn. The records of one value
-stand together, so where no value has more than g of them no group gets a value twice: a group of m records
-holds m different values. There are g groups of at least n // g records each.
+Lemma: sort the records by sensitive value and distribute them to g groups in turn. Records with the same
+value are consecutive. If no value has more than g records, no group gets a value twice: a group of m records
+has m different values. Each of the g groups has at least n // g records.
 """
 
 from __future__ import annotations
@@ -14,105 +14,109 @@ from typing import ClassVar
 import numpy as np
 
 from shoal.core.arrays import IntArray
-from shoal.core.classes import Classes, own_name
+from shoal.core.classes import Classes, is_sensitive_name
 from shoal.core.contracts import Algorithm, Guarantee, Model
-from shoal.core.counts import Counts, Entries, layout
-from shoal.core.evaluate import Evaluator
+from shoal.core.counts.counts import Counts, SensitiveCounts, layout
+from shoal.core.counts.in_memory import of_sizes
 from shoal.core.evaluation import Evaluation
-from shoal.core.groups import Groups, group_column
-from shoal.core.held import of_sizes
+from shoal.core.evaluator import Evaluator
 from shoal.core.problem import Problem
-from shoal.core.recoding import Recoding
-from shoal.core.regions import Regions
-from shoal.errors import Infeasible
+from shoal.core.recoding.groups import Groups, group_column
+from shoal.core.recoding.recoding import Recoding, Regions
+from shoal.errors import Infeasible, Refusal
+from shoal.wording import Change
 
 
 @dataclass(frozen=True)
 class Anatomy(Algorithm):
     """Release quasi-identifiers with a group, and how often each sensitive value occurs in each group."""
 
+    plain_summary: ClassVar[str] = (
+        "Keeps all values, and moves the sensitive ones to a second table, by groups of records."
+    )
     guarantee: ClassVar[Guarantee] = Guarantee.ACCEPTABLE
-    """Every group satisfies every model; nothing is proven of the loss."""
-    explains: ClassVar[bool] = True
-    apart: ClassVar[bool] = True
+    """Every group satisfies every model; nothing is proven about the loss."""
+    reports_infeasible: ClassVar[bool] = True
+    separates_sensitive: ClassVar[bool] = True
 
-    def refuses(self, problem: Problem) -> str | None:
-        """Refuse what is said of quasi-identifiers, of a population, or of more than one sensitive column."""
-        lattice, names = problem.lattice, [name for name in problem.counts.sensitive if own_name(name)]
+    def refuses(self, problem: Problem) -> Refusal | None:
+        lattice, names = (
+            problem.lattice,
+            [name for name in problem.counts.sensitive if is_sensitive_name(name)],
+        )
         if problem.counts.population is not None:
-            return "quasi-identifiers stay as they are, so nobody is hidden in a population"
+            return Refusal("quasi-identifiers stay as they are, so nobody is hidden in a population")
         if problem.metric.by_level:
-            return "its metric needs levels, and quasi-identifiers stay as they are"
+            return Refusal("its metric needs levels, and quasi-identifiers stay as they are")
         if lattice.constrained:
-            return (
+            return Refusal(
                 "quasi-identifiers stay as they are, so max_level, min_level, same_level and fixed levels "
-                "say nothing of them"
+                "do not apply"
             )
         if problem.as_bounds:
-            return "quasi-identifiers stay as they are, so release_as: bounds says nothing of them"
+            return Refusal("quasi-identifiers stay as they are, so release_as: bounds does not apply")
         if problem.metric.needs_label:
-            return "its metric is about classes, and quasi-identifiers stay as they are"
+            return Refusal("its metric is about classes, and quasi-identifiers stay as they are")
         if any(model.unit_column is not None for model in problem.models):
-            return "quasi-identifiers stay as they are, so no persons are counted in a class"
-        reason = self.unfit(problem.models, names)
-        if reason is None and len(names) != 1:
-            reason = (
-                f"one sensitive column is released apart from the others, and models look at {len(names)}"
+            return Refusal("quasi-identifiers stay as they are, so no persons are counted in a class")
+        refusal = self.refuses_models(problem.models, names)
+        if refusal is None and len(names) != 1:
+            refusal = Refusal(
+                f"only one sensitive column can be released separately, but the models use {len(names)}"
             )
-        return reason
+        return refusal
 
-    def unfit(self, models: Sequence[Model], sensitive: Sequence[str]) -> str | None:
-        """Say why a model wants more than groups of sensitive values can give, where one does."""
-        if not all(model.values_alone and model.sensitive(sensitive) for model in models):
-            return (
-                "quasi-identifiers stay as they are, so nobody is hidden among k: models can be about "
-                "sensitive values alone. Use distinct-l-diversity instead, or another algorithm"
+    def refuses_models(self, models: Sequence[Model], sensitive: Sequence[str]) -> Refusal | None:
+        if not all(model.ignores_size and model.sensitive(sensitive) for model in models):
+            return Refusal(
+                "quasi-identifiers stay as they are, so nobody is hidden among k: models can only use "
+                "sensitive values",
+                (Change(action="Use distinct-l-diversity instead"), Change(action="Use another algorithm")),
             )
         return None
 
     def search(self, problem: Problem, evaluate: Evaluator) -> Evaluation:
-        """Take the smallest groups that all models allow; which record goes to which is left to chance."""
-        ((name, entries),) = ((n, e) for n, e in problem.counts.sensitive.items() if own_name(n))
+        """Use the smallest groups that all models allow; the assignment of records to groups is random."""
+        ((name, entries),) = ((n, e) for n, e in problem.counts.sensitive.items() if is_sensitive_name(n))
         totals = np.bincount(entries.codes, entries.counts).astype(np.int64)
         most, records, least = int(totals.max()), problem.records, problem.least_size
         if records // most < least:
             reached = records // most
-            advice = f"l={reached} would do" if reached > 1 else "No l above 1 can do"
-            message = (
+            none_works = "" if reached > 1 else " No l above 1 is possible."
+            raise Infeasible(
                 f"Column {name!r}: the most frequent value has {most:,} of {records:,} records, and groups "
-                f"of {least:,} different values allow {records // least:,}. {advice}."
+                f"of {least:,} different values allow {records // least:,}.{none_works}",
+                [Change("l", reached, f"Use l={reached}")] if reached > 1 else (),
             )
-            raise Infeasible(message, {"l": reached} if reached > 1 else {})
         order = np.argsort(-totals, kind="stable")  # the most frequent first, ties by code
         codes = np.repeat(order, totals[order])
         for groups in dict.fromkeys(records // size for size in range(least, records // most + 1)):
             evaluate.check_time()
-            if not problem.violations(_classes(problem, name, _held(codes, groups, entries.bits))).any():
+            if not problem.violations(_classes(problem, name, _dealt(codes, groups, entries.bits))).any():
                 recoding = _recoding(problem, name, order, codes, groups)
                 return evaluate.finish(evaluate.recoded(recoding), self.guarantee)
-        message = (
+        raise Infeasible(
             f"Column {name!r}: groups of up to {records // most} different values, the most that there can "
             "be, do not satisfy all models. Use weaker ones."
         )
-        raise Infeasible(message)
 
 
-def _held(codes: IntArray, groups: int, bits: int) -> Entries:
-    """Deal records out in turn; return the sensitive values of each group."""
+def _dealt(codes: IntArray, groups: int, bits: int) -> SensitiveCounts:
+    """Distribute records to groups in turn; return the sensitive values of each group."""
     keys = np.sort((np.arange(len(codes)) % groups) << bits | codes)
-    return Entries(keys, np.ones(len(keys), np.int64), bits)
+    return SensitiveCounts(keys, np.ones(len(keys), np.int64), bits)
 
 
-def _classes(problem: Problem, name: str, held: Entries) -> Classes:
-    sizes = np.bincount(held.rows)
-    return Classes(of_sizes(sizes, {name: held}), problem.about)
+def _classes(problem: Problem, name: str, counts: SensitiveCounts) -> Classes:
+    sizes = np.bincount(counts.rows)
+    return Classes(of_sizes(sizes, {name: counts}), problem.sensitive_info)
 
 
 def _recoding(problem: Problem, name: str, order: IntArray, codes: IntArray, groups: int) -> Recoding:
-    """Let chance choose who of those with the same value is dealt out when, and how groups are numbered."""
+    """Choose randomly among records with the same value, and number the groups randomly."""
     chance = np.random.default_rng()
     entries = problem.counts.sensitive[name]
-    rank = np.empty(len(order), np.min_scalar_type(len(order)))  # few bits are sorted fast
+    rank = np.empty(len(order), np.min_scalar_type(len(order)))  # small integers are sorted faster
     rank[order] = np.arange(len(order))
     records = chance.permutation(np.repeat(np.arange(len(entries.keys)), entries.counts))
     records = records[np.argsort(rank[entries.codes[records]], kind="stable")]
@@ -126,18 +130,18 @@ def _recoding(problem: Problem, name: str, order: IntArray, codes: IntArray, gro
         classes=group,
         groups=np.concatenate((np.zeros((columns, groups), np.int64), np.arange(groups).reshape(1, -1))),
         suppressed=np.zeros(groups, np.bool_),
-        sensitive={name: Entries(keys, np.ones(len(keys), np.int64), entries.bits)},
+        sensitive={name: SensitiveCounts(keys, np.ones(len(keys), np.int64), entries.bits)},
     )
     as_is = Groups(None, np.ones(1, np.int64), np.array([problem.records]), lambda _: {"level": 0})
     numbers = {group_column(name): list(range(1, groups + 1))}
     ones = np.ones(groups, np.int64)
-    apart = Groups(numbers, ones, ones, lambda _: {"sensitive": name})
+    separate = Groups(numbers, ones, ones, lambda _: {"sensitive": name})
     names = [*(hierarchy.name for hierarchy in problem.hierarchies), name]
-    return Recoding.from_regions(names, [as_is] * columns + [apart], regions)
+    return Recoding.from_regions(names, [as_is] * columns + [separate], regions)
 
 
-def _joint_keys(counts: Counts, entries: Entries) -> IntArray:
-    """Pack quasi-identifiers and the sensitive value of each entry as an engine packs its rows."""
+def _joint_keys(counts: Counts, entries: SensitiveCounts) -> IntArray:
+    """Pack quasi-identifiers and the sensitive value of each entry in the layout of the engines."""
     field = layout([*(field.mask.bit_length() for field in counts.fields), entries.bits])[-1]
     keys = counts.keys[:, entries.rows]
     if field.word == len(keys):

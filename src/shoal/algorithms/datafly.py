@@ -1,7 +1,7 @@
-"""Datafly (Sweeney 1997): from the bottom, raise the column with the most distinct values, step by step.
+"""Datafly (Sweeney 1997): from the bottom, generalize the column with the most distinct values, step by step.
 
-It looks at one node after another and at nothing else, so it proves no more than that its node is
-acceptable. It prunes nothing, so it needs no lemma.
+It evaluates one path of nodes, so it only proves that its node is acceptable. It does not prune and needs no
+lemma.
 """
 
 from __future__ import annotations
@@ -14,44 +14,46 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from shoal.core.contracts import Guarantee, Model, NodeSearch
-from shoal.core.evaluate import Evaluator
 from shoal.core.evaluation import Evaluation
-from shoal.core.lattice import Node
+from shoal.core.evaluator import Evaluator
+from shoal.core.lattice.lattice import Node
 from shoal.core.problem import Problem
 from shoal.errors import Infeasible
 
 
 @dataclass(frozen=True)
 class Datafly(NodeSearch):
-    """Raise the column with the most distinct values until few enough records are left over."""
+    """Raise the column with the most distinct values until few enough records must be suppressed."""
 
     stop: Literal["limit", "k"] = "limit"
     """Stop when no more than the policy's limit, or no more than k records, would be suppressed."""
     ties: Literal["first", "random"] = "first"
-    """Of columns with equally many values raise the first of the policy, or any."""
+    """Among columns with equally many values, raise the first of the policy or a random one."""
     seed: int = 0
-    """With `ties: random`, which random choices are made; the same seed makes the same."""
+    """The seed of the random choices with `ties: random`; the same seed gives the same result."""
 
+    plain_summary: ClassVar[str] = (
+        "Merges the column with the most different values again and again, until it is enough."
+    )
     guarantee: ClassVar[Guarantee] = Guarantee.ACCEPTABLE
     """The node is acceptable; others may have less loss or lie below it."""
-    far: ClassVar[bool] = True
+    supports_remote: ClassVar[bool] = True
 
-    def own_limit(self, models: Sequence[Model]) -> int | None:
-        """Allow as many records as a class needs, where that is when to stop."""
+    def default_limit(self, models: Sequence[Model]) -> int | None:
+        """With `stop: k`, allow as many records as the smallest acceptable class."""
         return max((model.least_size for model in models), default=1) if self.stop == "k" else None
 
     def search(self, problem: Problem, evaluate: Evaluator) -> Evaluation:
-        """Walk up until a node will do; the top is taken where the limit allows it, whatever `stop` says."""
+        """Go up until a node is acceptable; the top only needs to be within the limit."""
         for node in self._path(problem):
-            found = evaluate(node)
-            enough = self.stop == "limit" or found.suppressed <= problem.least_size
-            if found.acceptable and (enough or node == problem.lattice.top):
-                return evaluate.finish(found, self.guarantee, (node,), compared=1)
-        message = "No node on the way up is acceptable."
-        raise Infeasible(message)
+            evaluation = evaluate(node)
+            enough = self.stop == "limit" or evaluation.suppressed <= problem.least_size
+            if evaluation.acceptable and (enough or node == problem.lattice.top):
+                return evaluate.finish(evaluation, self.guarantee, (node,), compared=1)
+        raise Infeasible("No node on the way up is acceptable.")
 
     def _path(self, problem: Problem) -> Iterator[Node]:
-        """Yield the nodes from the bottom to the top, each one step above the one before."""
+        """Yield the nodes of the path from the bottom to the top."""
         lattice = problem.lattice
         choices = Random(self.seed)
         index = [0] * len(lattice.axes)
@@ -67,7 +69,7 @@ class Datafly(NodeSearch):
 
 
 def _distinct(problem: Problem, axis: int, at: int) -> int:
-    """Count the distinct values of the data on an axis; of several columns, the one with the most counts."""
+    """Count the distinct values on an axis; if it has several columns, return the maximum."""
     level = problem.lattice.low[axis] + at
     return max(
         len(np.unique(problem.hierarchies[column].groups(level)[problem.value_counts[column] > 0]))

@@ -1,49 +1,53 @@
-"""Incognito (LeFevre, DeWitt and Ramakrishnan 2005): all acceptable nodes, through growing column sets.
+"""Incognito (LeFevre, DeWitt and Ramakrishnan 2005): all acceptable nodes, by growing sets of columns.
 
-Lemma (subset property): where some columns at their levels are refused, every node that has them at these
-levels is refused, for adding columns only splits classes. So the nodes over a set of columns that need
-counting are those whose parts over every smaller set were accepted, and these are closed upward: going
-up breadth first, an accepted node accepts all that lies above it, and a refused one hands its counts to
-the nodes one step above.
+Lemma (subset property): if some columns at their levels are refused, every node with these columns at these
+levels is refused, because more columns only split classes. The nodes over a set of columns that need counting
+are therefore those whose projections to every smaller set were accepted. This set is closed
+upward. It is searched breadth first from the bottom: all nodes above an accepted node are accepted, and the
+counts of a refused node are rolled up to the nodes one step above.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
+from math import prod
 from typing import ClassVar, Literal
 
 import numpy as np
 
-from shoal.algorithms.pruning import no_node, unfit
+from shoal.algorithms.pruning import no_node, refuse_unless_monotone
 from shoal.core.arrays import BoolArray, IntArray
 from shoal.core.contracts import Guarantee, NodeSearch
-from shoal.core.counts import Counts
-from shoal.core.evaluate import Evaluator
-from shoal.core.evaluation import Evaluation
-from shoal.core.lattice import Index
+from shoal.core.counts.counts import Counts
+from shoal.core.evaluation import CandidateGraph, Evaluation, SearchSpace
+from shoal.core.evaluator import Evaluator
+from shoal.core.lattice.lattice import Index, minimal
 from shoal.core.problem import Problem
-from shoal.core.tags import minimal
+from shoal.errors import Refusal
 
 Axes = tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class Incognito(NodeSearch):
-    """Find all acceptable nodes over ever more columns, then the one of least loss."""
+    """Find all acceptable nodes over growing sets of columns, then the one of least loss."""
 
     variant: Literal["basic", "cube", "super-roots"] = "basic"
     """Where the lowest counts of a set of columns come from."""
 
+    plain_summary: ClassVar[str] = (
+        "Starts with few columns and adds one after the other, to find every choice that works."
+    )
     guarantee: ClassVar[Guarantee] = Guarantee.LEAST_LOSS
+    lists_candidates: ClassVar[bool] = True
 
-    def refuses(self, problem: Problem) -> str | None:
-        """Refuse problems in which a refused part would not refuse the whole."""
-        return unfit(problem)
+    def refuses(self, problem: Problem) -> Refusal | None:
+        return refuse_unless_monotone(problem)
 
     def search(self, problem: Problem, evaluate: Evaluator) -> Evaluation:
-        """Return the best of all acceptable nodes."""
         walk = _Walk(problem, evaluate, self.variant)
         accepted = walk.accepted_everywhere()
         if not accepted.any():
@@ -52,21 +56,28 @@ class Incognito(NodeSearch):
         tagged = problem.lattice.size - evaluate.nodes_evaluated
         assert chosen is not None
         nodes = [problem.lattice.node(index) for index in np.argwhere(accepted).tolist()]
-        return evaluate.finish(chosen, self.guarantee, nodes, tagged=tagged, compared=len(nodes))
+        graph = CandidateGraph(walk.nodes, walk.edges)
+        result = evaluate.finish(
+            chosen, self.guarantee, nodes, tagged=tagged, compared=len(nodes), graph=graph
+        )
+        return replace(result, search_space=walk.search_space())
 
 
 class _Walk:
-    """One run: which levels of each set of axes are accepted."""
+    """One run: the accepted levels of each set of axes."""
 
     def __init__(self, problem: Problem, evaluate: Evaluator, variant: str) -> None:
         self.problem = problem
         self.evaluate = evaluate
         self.variant = variant
         self.lattice = problem.lattice
-        self.lowest: dict[Axes, Counts] = {}  # the cube: counts over a set as it is
+        self.lowest: dict[Axes, Counts] = {}  # the cube: counts over each set at level 0
+        self.nodes = self.edges = 0  # totals over all candidate graphs
+        self.candidates: Counter[int] = Counter()  # candidate nodes by the number of axes
+        self.counted: Counter[int] = Counter()  # counted nodes by the number of axes
 
     def accepted_everywhere(self) -> BoolArray:
-        """Grow the sets of axes until all are in."""
+        """Extend the sets of axes until they contain all axes."""
         every = tuple(range(len(self.lattice.axes)))
         if self.variant == "cube":
             self.fill_cube(every)
@@ -75,18 +86,31 @@ class _Walk:
             known = {axes: self.accepted(axes, known) for axes in combinations(every, size)}
         return known[every]
 
+    def search_space(self) -> tuple[SearchSpace, ...]:
+        """Return how many nodes there are over each number of axes, and how many were searched."""
+        sizes = range(1, len(self.lattice.axes) + 1)
+        nodes = {size: sum(map(prod, combinations(self.lattice.shape, size))) for size in sizes}
+        return tuple(
+            SearchSpace(size, nodes[size], self.candidates[size], self.counted[size]) for size in sizes
+        )
+
     def accepted(self, axes: Axes, smaller: dict[Axes, BoolArray]) -> BoolArray:
-        """Search the levels of some axes, given what was accepted over all but one of them."""
+        """Search the levels of some axes, given the accepted levels of all subsets with one axis fewer."""
+        self.evaluate.check_time()  # many sets of axes may have no candidate to count
         candidates = np.ones([self.lattice.shape[axis] for axis in axes], np.bool_)
-        for place in range(len(axes)):
-            part = smaller[(*axes[:place], *axes[place + 1 :])]
-            candidates &= np.expand_dims(part, place)
+        for position in range(len(axes)):
+            part = smaller[(*axes[:position], *axes[position + 1 :])]
+            candidates &= np.expand_dims(part, position)
+        self.nodes += int(candidates.sum())
+        self.edges += _edges(candidates)
+        self.candidates[len(axes)] += int(candidates.sum())
         accepted = np.zeros_like(candidates)
         roots = list(map(tuple, np.argwhere(minimal(candidates)).tolist()))
         start = self.super_root(axes, roots)
         below: dict[Index, Counts] = {}  # refused, one step below
         for indices in _by_height(candidates):
             refused: dict[Index, Counts] = {}
+            self.evaluate.check_time()
             for index in indices:
                 if accepted[index]:
                     continue
@@ -99,7 +123,8 @@ class _Walk:
         return accepted
 
     def holds(self, axes: Axes, index: Index, counts: Counts) -> bool:
-        """Judge counts over some axes; over all of them they are a node's."""
+        """Return whether counts over some axes are accepted; counts over all axes are evaluated as a node."""
+        self.counted[len(axes)] += 1
         if len(axes) < len(self.lattice.axes):
             return self.evaluate.holds(counts)
         return self.evaluate.judged(self.lattice.node(index), counts).acceptable
@@ -107,7 +132,7 @@ class _Walk:
     def counts(
         self, axes: Axes, index: Index, below: dict[Index, Counts], start: tuple[Index, Counts] | None
     ) -> Counts:
-        """Roll up from the smallest counts one step below, or from where the variant begins."""
+        """Roll up from the smallest counts one step below, or from the start of the variant."""
         sources = [(len(below[low]), low) for low in _steps_below(index) if low in below]
         if sources:
             _, low = min(sources)
@@ -119,7 +144,7 @@ class _Walk:
         return self.from_table(axes, index)
 
     def super_root(self, axes: Axes, roots: list[Index]) -> tuple[Index, Counts] | None:
-        """Count the greatest node below all roots, from which they roll up."""
+        """Count the greatest node below all roots, from which they are rolled up."""
         if self.variant != "super-roots" or len(roots) < 2:
             return None
         meet = tuple(min(levels) for levels in zip(*roots, strict=True))
@@ -132,7 +157,7 @@ class _Walk:
         return self.evaluate.rolled(self.problem.counts, groups, subset=subset)
 
     def fill_cube(self, every: Axes) -> None:
-        """Count every set of axes as it is, each from the smallest set that has one more."""
+        """Count every set of axes at level 0, each from the smallest set with one more axis."""
         self.lowest[every] = self.problem.counts
         for size in range(len(every) - 1, 0, -1):
             for axes in combinations(every, size):
@@ -146,31 +171,40 @@ class _Walk:
         return self.evaluate.rolled(counts, self.between(axes, low, index))
 
     def between(self, axes: Axes, low: Index | None, high: Index) -> dict[int, IntArray]:
-        """Return the maps that raise some axes; without `low` from the values as they are."""
+        """Return the maps that raise some axes; without `low`, from level 0."""
         groups = {}
-        for place, axis in enumerate(axes):
-            begin = 0 if low is None else low[place] + self.lattice.low[axis]
-            end = high[place] + self.lattice.low[axis]
+        for position, axis in enumerate(axes):
+            begin = 0 if low is None else low[position] + self.lattice.low[axis]
+            end = high[position] + self.lattice.low[axis]
             if begin < end:
                 for column in self.lattice.axes[axis]:
                     groups[column] = self.problem.hierarchies[column].between(begin, end)
         return groups
 
     def dropping(self, gone: Iterable[int]) -> dict[int, IntArray]:
-        """Return the maps that make every value of some axes alike."""
+        """Return the maps that merge all values of some axes."""
         columns = [column for axis in sorted(gone) for column in self.lattice.axes[axis]]
         return {c: np.zeros(len(self.problem.hierarchies[c].labels[0]), np.int64) for c in columns}
 
 
+def _edges(members: BoolArray) -> int:
+    """Count the pairs of members that differ by one level of one axis."""
+    edges = 0
+    for axis in range(members.ndim):
+        rest = (slice(None),) * axis
+        edges += int((members[(*rest, slice(1, None))] & members[(*rest, slice(None, -1))]).sum())
+    return edges
+
+
 def _by_height(members: BoolArray) -> Iterator[list[Index]]:
-    """Yield the members' indices height by height, lexicographically."""
-    found = np.argwhere(members)
-    heights = found.sum(axis=1)
+    """Yield the indices of members height by height, in lexicographic order."""
+    indices = np.argwhere(members)
+    heights = indices.sum(axis=1)
     for height in np.unique(heights).tolist():
-        yield list(map(tuple, found[heights == height].tolist()))
+        yield list(map(tuple, indices[heights == height].tolist()))
 
 
 def _steps_below(index: Index) -> Iterator[Index]:
-    for place, at in enumerate(index):
+    for axis, at in enumerate(index):
         if at:
-            yield (*index[:place], at - 1, *index[place + 1 :])
+            yield (*index[:axis], at - 1, *index[axis + 1 :])

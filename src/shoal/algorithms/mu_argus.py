@@ -1,28 +1,158 @@
-"""mu-Argus (Hundepool and Willenborg 1996): generalize columns one by one, then blank what is rare together.
+"""mu-Argus (Hundepool and Willenborg 1996): generalize single columns, then blank rare combinations.
 
-Every column is generalized until each of its values has k records. Then combinations of two and three
-columns are counted, chosen by how identifying the columns are (as Sweeney 2002 describes the system), and
-cells of those that fewer than k records share are blanked. Larger combinations are never looked at: what
-comes out need not be k-anonymous, and nothing is proven of it but that no tested combination is rare.
+Every column is generalized until each of its values has k records. Then combinations of up to three columns
+are counted, chosen by how identifying the columns are (as Sweeney 2002 describes the system). Cells of
+combinations with fewer than k records are blanked. Larger combinations are never examined: the result need
+not be k-anonymous, and nothing is proven except that no tested combination is rare.
+
+A combination with a blank cell is not counted. Lemma: blanking only removes records from a combination. A
+rare combination therefore stays rare until each of its records has lost one of its cells, and blanking all of
+them at once blanks no record unnecessarily.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
+from math import prod
 from typing import ClassVar
 
 import numpy as np
 
-from shoal.core.combinations import Columns, blank_rare, shown_at
+from shoal.core.arrays import BoolArray, IntArray
 from shoal.core.contracts import Algorithm, Guarantee
-from shoal.core.evaluate import Evaluator
+from shoal.core.counts.counts import numbered
 from shoal.core.evaluation import Evaluation
-from shoal.core.finer import recoding_of
-from shoal.core.lattice import Node
+from shoal.core.evaluator import Evaluator
+from shoal.core.lattice.lattice import Node
 from shoal.core.problem import Problem
-from shoal.errors import PolicyError, UnknownName
+from shoal.core.recoding.lowering import keys_at
+from shoal.core.recoding.refine import recoding_of
+from shoal.errors import PolicyError, Refusal, UnknownName
+
+ColumnSubset = tuple[int, ...]
+
+_FEW = 1 << 14  # keys are direct indices up to this many cells, or up to the number of rows
+_HELD = 10_000_000  # tallies stay in memory between rounds up to this many sets of columns times rows
+
+
+@dataclass(frozen=True)
+class VisibleRecords:
+    """The visible values of records: distinct rows, with the number of records of each."""
+
+    codes: IntArray  # (columns, rows): numbers from 0 for the values of each column
+    visible: BoolArray  # (columns, rows)
+    sizes: IntArray  # (rows,)
+
+
+@dataclass(frozen=True)
+class Rare:
+    """The rare combinations of some columns: those of fewer than k records."""
+
+    columns: ColumnSubset
+    combinations: int
+    rows: BoolArray  # (rows,): those with a rare combination
+
+
+def shown_at(problem: Problem, node: Node) -> tuple[VisibleRecords, IntArray]:
+    """Return the visible values at a node, and the row of each combination."""
+    levels = np.repeat(np.array(node, np.int64)[:, None], len(problem.counts), axis=1)
+    of = numbered(keys_at(problem, levels))
+    _, first = np.unique(of, return_index=True)
+    codes = [
+        hierarchy.groups(level)[problem.counts.codes(column)[first]]
+        for column, (hierarchy, level) in enumerate(zip(problem.hierarchies, node, strict=True))
+    ]
+    visible = [
+        column_codes != hierarchy.null
+        if level == 0 and hierarchy.null is not None
+        else np.ones(len(column_codes), np.bool_)
+        for column_codes, hierarchy, level in zip(codes, problem.hierarchies, node, strict=True)
+    ]
+    sizes = np.bincount(of, problem.counts.sizes).astype(np.int64)
+    return VisibleRecords(np.stack(codes), np.stack(visible), sizes), of
+
+
+def rare(shown: VisibleRecords, columns: ColumnSubset, k: int) -> Rare:
+    """Find combinations of some columns that fewer than k records share."""
+    tally = _Tally(shown, columns, shown.visible)
+    few = (tally.sizes > 0) & (tally.sizes < k)
+    return Rare(columns, int(few.sum()), tally.rare(k))
+
+
+def blank_rare(
+    shown: VisibleRecords,
+    tested: Sequence[ColumnSubset],
+    k: int,
+    order: Sequence[int],
+    *,
+    check: Callable[[int], None],
+) -> BoolArray:
+    """Blank cells (columns, rows) until no combination of tested columns is rare.
+
+    In each round, every row with rare combinations loses the cell that is in most of them; among ties, the
+    one whose column comes first in `order`. `check` gets the number of sets that are counted next, and it may
+    raise.
+    """
+    visible = shown.visible.copy()
+    places = np.array(order)
+    fits = len(tested) * len(shown.sizes) <= _HELD
+    tallies: list[_Tally] = []
+    while True:
+        hits = np.zeros(visible.shape, np.int64)
+        for number, columns in enumerate(tested):
+            check(1)
+            tally = tallies[number] if number < len(tallies) else _Tally(shown, columns, visible)
+            if fits and number == len(tallies):
+                tallies.append(tally)
+            hits[list(tally.columns)] += tally.rare(k)
+        rows = np.flatnonzero(hits.any(axis=0))
+        if not len(rows):
+            return shown.visible & ~visible
+        most = places[np.argmax(hits[np.ix_(places, rows)], axis=0)]
+        visible[most, rows] = False
+        lost = [rows[most == column] for column in range(len(places))]
+        for tally in tallies:
+            tally.lose(np.concatenate([lost[column] for column in tally.columns]))
+
+
+class _Tally:
+    """The number of records of each combination of some columns, updated when rows lose cells."""
+
+    def __init__(self, shown: VisibleRecords, columns: ColumnSubset, visible: BoolArray) -> None:
+        self.columns = columns
+        self._own = shown.sizes
+        self._seen: BoolArray = np.logical_and.reduce(visible[list(columns)])  # (rows,)
+        self._key, cells = _keys(shown.codes[list(columns)])  # (rows,)
+        self.sizes = np.bincount(self._key, np.where(self._seen, self._own, 0), cells).astype(np.int64)
+
+    def rare(self, k: int) -> BoolArray:
+        """Mark the rows whose combination has fewer than k records."""
+        rows: BoolArray = self._seen & (self.sizes < k)[self._key]
+        return rows
+
+    def lose(self, rows: IntArray) -> None:
+        """Remove rows that no longer show all columns; each row must be given once."""
+        rows = rows[self._seen[rows]]
+        np.subtract.at(self.sizes, self._key[rows], self._own[rows])
+        self._seen[rows] = False
+
+
+def _keys(codes: IntArray) -> tuple[IntArray, int]:
+    """Assign equal numbers to equal rows of (columns, rows); also return an upper bound."""
+    widths = (codes.max(axis=1) + 1).tolist()
+    if prod(widths) <= max(_FEW, codes.shape[1]):
+        key = codes[0]
+        for column_codes, width in zip(codes[1:], widths[1:], strict=True):
+            key = key * width + column_codes
+        return key, prod(widths)
+    key = codes[0]
+    for column_codes, width in zip(codes[1:], widths[1:], strict=True):
+        # Numbers of rows times codes of a column: both are below 2 ** 31, so this fits a word.
+        key = numbered((key * width + column_codes).reshape(1, -1))
+    return key, int(key.max()) + 1
+
 
 IDENTIFYING, MORE, MOST = 1, 2, 3
 # The categories whose columns are tested together, each pair and triple in ascending order.
@@ -43,23 +173,28 @@ class MuArgus(Algorithm):
     """Generalize until each value has k records, then blank cells of rare combinations of 2 and 3 columns."""
 
     generalize: Mapping[str, int] | None = field(
-        default=None, metadata={"takes": "columns with levels, as {born: 2}, or --generalize born=2"}
+        default=None, metadata={"takes": "columns with levels, such as {born: 2}, or --generalize born=2"}
     )
-    """Columns that go further up, to these levels at least."""
+    """Columns to generalize further, with the levels that they reach at least."""
 
+    plain_summary: ClassVar[str] = (
+        "Merges rare values, then blanks cells that are rare together; checks few columns at once."
+    )
     guarantee: ClassVar[Guarantee] = Guarantee.NONE
     """The policy's models need not hold; no tested combination of visible values has fewer than k records."""
+    suppresses: ClassVar[bool] = False
 
-    def refuses(self, problem: Problem) -> str | None:
-        """Refuse what is more than a number of records, and bounds, which a blank looks like."""
-        if not all(model.sizes_suffice and not model.about_table for model in problem.models):
-            return "it counts how many records share few values, so k-anonymity is the only model it knows"
+    def refuses(self, problem: Problem) -> Refusal | None:
+        if not all(model.sizes_suffice and not model.judges_table for model in problem.models):
+            return Refusal(
+                "it counts how many records share few values, so k-anonymity is the only model it knows"
+            )
         if problem.as_bounds:
-            return "a blank cannot be told from bounds that are empty: use release_as: text"
+            return Refusal("a blank looks like bounds that are empty: use release_as: text")
         return None
 
     def search(self, problem: Problem, evaluate: Evaluator) -> Evaluation:
-        """Generalize, blank, and measure what comes out; it is taken whatever the models say of it."""
+        """Generalize, blank cells, and measure the result; the models need not hold."""
         node = self.start(problem)
         shown, of = shown_at(problem, node)
         identifying = identifying_of(problem)
@@ -67,20 +202,20 @@ class MuArgus(Algorithm):
 
         def check(sets: int) -> None:
             evaluate.check_time()
-            evaluate.book(len(shown.sizes), sets)
+            evaluate.add_cost(len(shown.sizes), sets)
 
-        blanks = blank_rare(shown, self.tested(identifying), problem.least_size, order, check=check)
+        blanks = blank_rare(shown, self.tested_sets(identifying), problem.least_size, order, check=check)
         levels = np.repeat(np.array(node, np.int64)[:, None], len(problem.counts), axis=1)
         nothing = np.zeros(len(problem.counts), np.bool_)
         recoding = recoding_of(problem, levels, nothing, blanks[:, of])
         return evaluate.finish(evaluate.recoded(recoding, node, judged=False), self.guarantee)
 
-    def tested(self, identifying: Sequence[int]) -> list[Columns]:
-        """Return the sets of columns that are tested: each alone, then pairs, then triples.
+    def tested_sets(self, identifying: Sequence[int]) -> list[ColumnSubset]:
+        """Return the tested sets of columns: single columns, then pairs, then triples.
 
-        Where all columns are alike there is nothing to choose by, and every pair and triple is tested.
+        If all columns are equally identifying, every pair and triple is tested.
 
-        >>> [len(MuArgus().tested(columns)) for columns in ([1, 3, 2, 2], [1, 1, 1, 1], [1, 1, 2])]
+        >>> [len(MuArgus().tested_sets(columns)) for columns in ([1, 3, 2, 2], [1, 1, 1, 1], [1, 1, 2])]
         [11, 14, 5]
         """
         places = range(len(identifying))
@@ -99,18 +234,19 @@ class MuArgus(Algorithm):
         for name, level in (self.generalize or {}).items():
             axis = _axis(problem, name)
             if not 0 <= level <= lattice.high[axis]:
-                message = f"Level {level} to generalize {name!r} to is outside 0..{lattice.high[axis]}."
-                raise PolicyError(message)
+                raise PolicyError(
+                    f"Level {level} to generalize {name!r} to is outside 0..{lattice.high[axis]}."
+                )
             least[axis] = max(least[axis], level)
-        found = []
+        node = []
         for axis, (low, high) in enumerate(zip(least, lattice.high, strict=True)):
             enough = (level for level in range(low, high) if _frequent(problem, axis, level))
-            found.append(next(enough, high) - lattice.low[axis])
-        return lattice.node(found)
+            node.append(next(enough, high) - lattice.low[axis])
+        return lattice.node(node)
 
 
 def identifying_of(problem: Problem) -> tuple[int, ...]:
-    """Return how identifying each column is; where nothing is said, all alike."""
+    """Return how identifying each column is; all are equal if the policy does not say."""
     return problem.identifying or (IDENTIFYING,) * len(problem.hierarchies)
 
 
@@ -118,16 +254,16 @@ def _axis(problem: Problem, name: str) -> int:
     lattice = problem.lattice
     if name not in lattice.columns:
         raise UnknownName(name, "quasi-identifier to generalize:", lattice.columns)
-    place = lattice.columns.index(name)
-    return next(number for number, axis in enumerate(lattice.axes) if place in axis)
+    column = lattice.columns.index(name)
+    return next(number for number, axis in enumerate(lattice.axes) if column in axis)
 
 
 def _frequent(problem: Problem, axis: int, level: int) -> bool:
-    """Tell whether each value of the columns of an axis has k records at a level."""
+    """Return whether each value of the columns of an axis has k records at a level."""
     for column in problem.lattice.axes[axis]:
         hierarchy, counts = problem.hierarchies[column], problem.value_counts[column]
         if level == 0 and hierarchy.null is not None:
-            counts = np.delete(counts, hierarchy.null)  # what is missing stays blank
+            counts = np.delete(counts, hierarchy.null)  # missing values stay blank
             groups = np.delete(hierarchy.groups(0), hierarchy.null)
         else:
             groups = hierarchy.groups(level)

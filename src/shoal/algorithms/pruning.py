@@ -1,42 +1,49 @@
-"""What the searches that prune share: the problems in which a node says nothing of those above or below."""
+"""Shared code of searches that prune: when pruning is valid, and the errors."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from shoal.core.evaluate import LARGEST_HELD, Evaluator
 from shoal.core.evaluation import Evaluation, best
+from shoal.core.evaluator import LARGEST_HELD, Evaluator
+from shoal.core.lattice.lattice import MOST_AXES
 from shoal.core.problem import Problem
-from shoal.errors import Infeasible, InternalError
+from shoal.errors import Infeasible, InternalError, Refusal
 
 
-def unfit(problem: Problem, held: str = "tagged", *, by_loss: bool = False) -> str | None:
-    """Say why a search that prunes would be wrong, or could not hold the lattice, where that is so.
+def refuse_unless_monotone(
+    problem: Problem, stored: str = "tagged", *, by_loss: bool = False
+) -> Refusal | None:
+    """Return why pruning would be wrong or the lattice is too large, or None.
 
-    One that chooses among minimal nodes `by_loss` also needs a loss that never falls going up.
+    With `by_loss`, the search chooses among minimal nodes, so generalizing must never lower the loss.
     """
     if not problem.monotone_models:
-        return "a privacy model is not monotone here"
+        return Refusal("a privacy model is not monotone here")
     if problem.lattice.size > LARGEST_HELD:
-        return f"the lattice has {problem.lattice.size:,} nodes, more than can be {held}"
-    return "the metric is not monotone here" if by_loss and not problem.monotone_metric else None
+        return Refusal(f"the lattice has {problem.lattice.size:,} nodes, more than can be {stored}")
+    if not problem.lattice.has_array:
+        axes = len(problem.lattice.axes)
+        return Refusal(f"the policy has {axes} quasi-identifiers, more than the {MOST_AXES} of a node array")
+    if by_loss and not problem.monotone_metric:
+        return Refusal("the metric is not monotone here")
+    return None
 
 
 def check_top(evaluate: Evaluator) -> None:
-    """Judge the top: where even that is refused, no node of a monotone problem is acceptable."""
+    """Raise Infeasible if the top is refused: then no node of a monotone problem is acceptable."""
     if not evaluate(evaluate.problem.lattice.top).acceptable:
         raise no_node()
 
 
 def least_loss(accepted: Iterable[Evaluation]) -> Evaluation:
-    """Return the one of least loss; that there is none, though the top is acceptable, is a defect."""
+    """Return the evaluation of least loss; if the top is acceptable, there is one."""
     chosen = best(accepted)
     if chosen is None:
-        message = "The search ended without an acceptable node."
-        raise InternalError(message)
+        raise InternalError("The search ended without an acceptable node.")
     return chosen
 
 
 def no_node() -> Infeasible:
-    """Return the error that nothing in the lattice is acceptable."""
+    """Return the error for a lattice without an acceptable node."""
     return Infeasible("No node is acceptable.")

@@ -1,9 +1,9 @@
 """Samarati's search (Samarati 2001): the least height by bisection, then the best node of that height.
 
-Lemma: in a monotone problem what lies above an acceptable node is acceptable, and every node but the
-top has one a step of height above it. So if some height has an acceptable node, every greater one has,
-and bisection finds the least. Where columns move together (`same_level`) a step is more than one in
-height, the lemma fails and the heights are scanned from the bottom.
+Lemma: in a monotone problem every node above an acceptable node is acceptable, and every node except the top
+has a node one step of height above it. If some height has an acceptable node, every greater height has one,
+and bisection finds the least. If columns share a level (`same_level`), a step raises the height by more than
+one. Then the lemma does not hold, and the heights are scanned from the bottom.
 """
 
 from __future__ import annotations
@@ -14,36 +14,39 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.algorithms.pruning import check_top, least_loss, unfit
+from shoal.algorithms.pruning import check_top, least_loss, refuse_unless_monotone
 from shoal.core.arrays import IntArray
 from shoal.core.contracts import Guarantee, NodeSearch
-from shoal.core.evaluate import Evaluator
 from shoal.core.evaluation import Evaluation
-from shoal.core.lattice import Lattice, Node
+from shoal.core.evaluator import Evaluator
+from shoal.core.lattice.lattice import Lattice, Node, nodes_of
 from shoal.core.problem import Problem
-from shoal.core.tags import nodes_of
+from shoal.errors import Refusal
 
 
 @dataclass(frozen=True)
 class Samarati(NodeSearch):
     """Find the least height by bisection, then the node of least loss at that height."""
 
+    plain_summary: ClassVar[str] = (
+        "Finds the smallest sufficient number of merging steps, and the best choice with that number."
+    )
     guarantee: ClassVar[Guarantee] = Guarantee.LEAST_HEIGHT
-    far: ClassVar[bool] = True
+    lists_candidates: ClassVar[bool] = True
+    supports_remote: ClassVar[bool] = True
 
-    def refuses(self, problem: Problem) -> str | None:
-        """Refuse problems in which a height would say nothing of those above it."""
-        return unfit(problem, "sorted by height")
+    def refuses(self, problem: Problem) -> Refusal | None:
+        """Refuse problems in which the result for a height does not hold for greater heights."""
+        return refuse_unless_monotone(problem, "sorted by height")
 
     def search(self, problem: Problem, evaluate: Evaluator) -> Evaluation:
-        """Find the least height, then compare all its acceptable nodes on loss."""
         lattice = problem.lattice
         check_top(evaluate)
         layers = _Layers(lattice)
         least = _scanned(layers, evaluate) if _stepped(lattice) else _bisected(layers, evaluate)
-        accepted = [found for node in layers.nodes(least) if (found := evaluate(node)).acceptable]
+        accepted = [evaluation for node in layers.nodes(least) if (evaluation := evaluate(node)).acceptable]
         chosen = least_loss(accepted)
-        candidates = [found.node for found in accepted]
+        candidates = [evaluation.node for evaluation in accepted]
         return evaluate.finish(chosen, self.guarantee, candidates, compared=len(candidates))
 
 
@@ -59,17 +62,17 @@ class _Layers:
         return nodes_of(self.lattice, self.heights == height)
 
     def any_acceptable(self, height: int, evaluate: Evaluator) -> bool:
-        """Look for an acceptable node of a height; the first one ends the look."""
+        """Return whether a height has an acceptable node; stops at the first."""
         return any(evaluate(node).acceptable for node in self.nodes(height))
 
 
 def _stepped(lattice: Lattice) -> bool:
-    """Tell whether a step of the lattice may raise the height by more than one."""
+    """Return whether a step may raise the height by more than one."""
     return any(len(members) > 1 for members in lattice.axes)
 
 
 def _bisected(layers: _Layers, evaluate: Evaluator) -> int:
-    """Return the least height with an acceptable node; the greatest is known to have one."""
+    """Return the least height with an acceptable node; the greatest height is known to have one."""
     low, high = sum(layers.lattice.bottom), sum(layers.lattice.top)
     while low < high:
         middle = (low + high) // 2

@@ -1,4 +1,4 @@
-"""The array types that annotations use; shapes stand in comments beside them."""
+"""The array types that annotations use; comments next to the annotations give the shapes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Classes: the sizes and sensitive distributions of what a recoding makes indistinguishable."""
+"""Classes: the sizes and sensitive distributions of groups of records that a recoding makes identical."""
 
 from __future__ import annotations
 
@@ -10,33 +10,33 @@ from typing import Any, TypeVar
 import numpy as np
 
 from shoal.core.arrays import BoolArray, FloatArray, IntArray
-from shoal.core.counts import Counts, Entries
-from shoal.core.held import HeldCounts
-from shoal.core.hierarchy import Hierarchy
+from shoal.core.counts.counts import Counts, SensitiveCounts
+from shoal.core.counts.in_memory import InMemoryCounts
+from shoal.core.hierarchy.hierarchy import Hierarchy
 from shoal.errors import InternalError, UnknownName
 
 T = TypeVar("T")
 
-UNIT = "\0unit of "  # before a column's name: its distinct values are counted, and nothing else
-LABEL = "\0label of "  # before a column's name: metrics and searches look at it, and models do not
+UNIT = "\0unit of "  # prefix of a column of which only the distinct values are counted
+LABEL = "\0label of "  # prefix of a column that metrics and searches use, but models do not
 
 
-def own_name(name: str) -> bool:
-    """Tell whether counts name a sensitive column itself, and not a unit or a label."""
+def is_sensitive_name(name: str) -> bool:
+    """Return whether a name in the counts is a sensitive column, and not a unit or a label."""
     return not name.startswith((UNIT, LABEL))
 
 
 def label_of(counts: Counts) -> str | None:
-    """Return the name under which labels were counted, if they were."""
+    """Return the name under which labels were counted, or None."""
     return next((name for name in counts.sensitive if name.startswith(LABEL)), None)
 
 
 @dataclass(frozen=True)
 class Sensitive:
-    """What models may know of a sensitive column beside the classes."""
+    """Facts about a sensitive column that models use in addition to the classes."""
 
     reference: IntArray  # (codes,): how often each value occurs in the whole input
-    order: IntArray  # (codes,): each value's place in the column's own order
+    order: IntArray  # (codes,): the position of each value in the order of the column
     hierarchy: Hierarchy | None = None
 
     @cached_property
@@ -47,7 +47,7 @@ class Sensitive:
 
     @cached_property
     def ordered(self) -> IntArray:
-        """The codes of the values that occur in the whole input, in the column's own order."""
+        """The codes of the values that occur in the input, in the order of the column."""
         present = np.flatnonzero(self.reference)
         ordered: IntArray = present[np.argsort(self.order[present])]
         return ordered
@@ -55,9 +55,9 @@ class Sensitive:
 
 @dataclass(frozen=True)
 class Distribution:
-    """How often each value of a sensitive column occurs in each class; an entry is a value in a class."""
+    """How often each value of a sensitive column occurs in each class; an entry is one value in one class."""
 
-    entries: Entries
+    entries: SensitiveCounts
     sizes: IntArray  # (classes,)
 
     @cached_property
@@ -67,94 +67,87 @@ class Distribution:
 
     @cached_property
     def codes(self) -> IntArray:
-        """The value of each entry."""
         return self.entries.codes
 
     @property
     def counts(self) -> IntArray:
-        """The records of each entry."""
         return self.entries.counts
 
     @cached_property
     def shares(self) -> FloatArray:
-        """The share that each entry has in its class."""
+        """The share of each entry in its class."""
         shares: FloatArray = self.counts / self.sizes[self.rows]
         return shares
 
     @cached_property
     def distinct(self) -> IntArray:
-        """The distinct values in each class."""
+        """The number of distinct values in each class."""
         return np.bincount(self.rows, minlength=len(self.sizes))
 
     def sums(self, values: FloatArray) -> FloatArray:
-        """Add up a number per entry into one per class."""
+        """Sum one number per entry within each class."""
         return np.bincount(self.rows, values, len(self.sizes)).astype(np.float64)
 
     def greatest(self, values: FloatArray) -> FloatArray:
-        """Return the greatest number per class of one per entry; none is below 0."""
-        found = np.zeros(len(self.sizes))
-        np.maximum.at(found, self.rows, values)
-        return found
+        """Return the maximum of `values` (one per entry) in each class; at least 0."""
+        maxima = np.zeros(len(self.sizes))
+        np.maximum.at(maxima, self.rows, values)
+        return maxima
 
     @cached_property
     def _known(self) -> dict[object, Any]:
         return {}
 
-    def once(self, what: object, work_out: Callable[[], T]) -> T:
-        """Work something out when it is first asked for: models look at it twice in a class that fails."""
-        if what not in self._known:
-            self._known[what] = work_out()
-        found: T = self._known[what]
-        return found
+    def once(self, key: object, compute: Callable[[], T]) -> T:
+        """Return the cached value of a key, or compute it."""
+        if key not in self._known:
+            self._known[key] = compute()
+        value: T = self._known[key]
+        return value
 
     def having(self, marked: BoolArray) -> BoolArray:
-        """Mark the classes that have a marked entry."""
-        found = np.zeros(len(self.sizes), np.bool_)
-        found[self.rows[marked]] = True
-        return found
+        """Mark the classes that contain a marked entry."""
+        classes = np.zeros(len(self.sizes), np.bool_)
+        classes[self.rows[marked]] = True
+        return classes
 
 
 @dataclass(frozen=True)
 class Classes:
-    """What privacy models and metrics see of a recoded table."""
+    """The classes of a recoded table, as privacy models and metrics receive them."""
 
     counts: Counts
-    about: Mapping[str, Sensitive] = field(default_factory=dict)
+    sensitive_info: Mapping[str, Sensitive] = field(default_factory=dict)
 
     def __len__(self) -> int:
-        """Return the number of classes."""
         return len(self.counts)
 
     @property
     def sizes(self) -> IntArray:
-        """The records in each class."""
         return self.counts.sizes
 
     @cached_property
     def records(self) -> int:
-        """The records in all classes."""
         return self.counts.records
 
     @property
     def sensitive(self) -> tuple[str, ...]:
-        """The sensitive columns whose distributions are known."""
-        return tuple(name for name in self.counts.sensitive if own_name(name))
+        """The sensitive columns whose distributions were counted."""
+        return tuple(name for name in self.counts.sensitive if is_sensitive_name(name))
 
     @cached_property
     def in_population(self) -> IntArray:
-        """How many records of the population fall into each class."""
+        """The number of population records in each class."""
         return self._population.sizes_of(self.counts.keys)
 
     @property
     def population_records(self) -> int:
-        """All records of the population."""
         return self._population.records
 
     @property
-    def _population(self) -> HeldCounts:
+    def _population(self) -> InMemoryCounts:
         if self.counts.population is None:
-            message = "A model about a population was asked without one."
-            raise InternalError(message)
+            raise InternalError("A model that needs a population was used without one.")
         return self.counts.population
 
     @cached_property
@@ -162,21 +155,19 @@ class Classes:
         return {}
 
     def distribution(self, column: str) -> Distribution:
-        """Return how often each value of a sensitive column occurs in each class."""
         if column not in self.counts.sensitive:
             raise UnknownName(column, "sensitive column", self.sensitive)
-        if not self.counts.held:
-            message = "The sensitive values of far counts were asked for."
-            raise InternalError(message)
+        if self.counts.remote:
+            raise InternalError("The sensitive values of remote counts were requested.")
         if column not in self._distributions:
             self._distributions[column] = Distribution(self.counts.sensitive[column], self.sizes)
         return self._distributions[column]
 
     def column(self, column: str) -> Sensitive:
-        """Return what is known of a sensitive column; its reference is the whole input."""
-        if column not in self.about:
-            raise UnknownName(column, "sensitive column with a reference", self.about)
-        return self.about[column]
+        """Return the facts about a sensitive column in the whole input."""
+        if column not in self.sensitive_info:
+            raise UnknownName(column, "sensitive column with a reference", self.sensitive_info)
+        return self.sensitive_info[column]
 
     def distinct(self, column: str) -> IntArray:
         """Count the distinct values of a sensitive column in each class."""
@@ -188,13 +179,11 @@ class Classes:
 
     @property
     def labels(self) -> Distribution:
-        """How often each label occurs in each class."""
-        found = label_of(self.counts)
-        if found is None:
-            message = "Labels were asked for and not counted."
-            raise InternalError(message)
-        return self.distribution(found)
+        name = label_of(self.counts)
+        if name is None:
+            raise InternalError("Labels were requested but not counted.")
+        return self.distribution(name)
 
     def nothing(self) -> BoolArray:
-        """Return the mask that suppresses no class."""
+        """Return a mask that suppresses no class."""
         return np.zeros(len(self), np.bool_)

@@ -1,34 +1,73 @@
-"""The four contracts a plug-in fulfils: Model, Metric, Algorithm, Engine.
+"""The four interfaces that plug-ins implement: Model, Metric, Algorithm, Engine.
 
-A plug-in is a frozen dataclass: its fields are its options, its class attributes are its promises.
-Every promise is held by a test in `tests/contracts`. Those with a text below them are told on the plug-in's
-page, by its own text where it has one.
+A plug-in is a frozen dataclass. Its fields are its options, and its class attributes are its promises.
+Every promise is checked by a test in `tests/plugins/contracts`. The text below a promise appears on the page
+of the plug-in; a plug-in may override it.
 """
 
 from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 
+from shoal.core.agreement import AgreementQuestions, ColumnAgreement
 from shoal.core.arrays import BoolArray, FloatArray, IntArray
 from shoal.core.classes import Classes
-from shoal.core.counts import Counts, Domain
+from shoal.core.counts.counts import Counts, Domain
 from shoal.core.memory import limit_of
-from shoal.core.recoding import Recoding
-from shoal.errors import UsageError
+from shoal.core.recoding.recoding import Recoding
+from shoal.errors import Refusal, UsageError
 
 if TYPE_CHECKING:
-    from shoal.core.evaluate import Evaluator
     from shoal.core.evaluation import Evaluation
+    from shoal.core.evaluator import Evaluator
     from shoal.core.problem import Problem
+    from shoal.core.rows import Browse
     from shoal.core.targets import Target
+
+
+class Role(StrEnum):
+    """The role of a column in a policy."""
+
+    IDENTIFIER = "identifier"
+    QUASI_IDENTIFIER = "quasi-identifier"
+    SENSITIVE = "sensitive"
+    OTHER = "other"
+
+
+AS_IS = (Role.SENSITIVE, Role.OTHER)  # columns that are released unchanged
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The role of every column, in the order of the policy."""
+
+    roles: dict[str, Role]
+
+    def of(self, role: Role) -> tuple[str, ...]:
+        return tuple(name for name, column_role in self.roles.items() if column_role is role)
+
+    @property
+    def quasi_identifiers(self) -> tuple[str, ...]:
+        return self.of(Role.QUASI_IDENTIFIER)
+
+    @property
+    def sensitive(self) -> tuple[str, ...]:
+        return self.of(Role.SENSITIVE)
+
+    @property
+    def identifiers(self) -> tuple[str, ...]:
+        return self.of(Role.IDENTIFIER)
+
+
+COMPARED_GROUPS = 10_000  # maximum number of groups of a key in which columns are compared
 
 
 class When(StrEnum):
@@ -39,12 +78,12 @@ class When(StrEnum):
     NEVER = "never"
 
     def given(self, suppression: bool) -> bool:
-        """Tell whether the promise holds where records may (or may not) be suppressed."""
+        """Return whether the promise holds, given whether records may be suppressed."""
         return self is When.ALWAYS or (self is When.WITHOUT_SUPPRESSION and not suppression)
 
 
 class Guarantee(StrEnum):
-    """What a search proves of its result."""
+    """What a search proves about its result."""
 
     LEAST_LOSS = "least loss"
     """No acceptable node has a smaller loss."""
@@ -55,49 +94,70 @@ class Guarantee(StrEnum):
     NONE = "none"
 
 
-class Charge(StrEnum):
-    """What one record costs, where the loss is a sum over records that their own classes settle."""
+class RecordCost(StrEnum):
+    """The cost of one record, for losses that are a sum over records and depend only on their classes."""
 
     SIZE = "the size of its class, or of the table where it is suppressed"
     MINORITY = "1 where it is suppressed or not of its class's majority, as a share of all records"
 
 
-class Model(ABC):
-    """A privacy model: which classes must not be released, or whether what remains may be."""
+class ColumnTotal(StrEnum):
+    """How the losses of the columns are combined to the loss of a node."""
 
-    # Both may be less with some options: ask `is_monotone` and `sizes_suffice`.
+    SUM = "their sum"
+    MEAN = "their mean by weight"
+
+
+@dataclass(frozen=True)
+class SizeTerms:
+    """The factors of a loss that is a sum over class sizes."""
+
+    squares: float = 0.0  # for the squares of the sizes of all classes, suppressed or not
+    suppressed_squares: float = 0.0  # for the squares of the sizes of suppressed classes
+    suppressed: float = 0.0  # for the number of suppressed records
+    per_class: float = 0.0  # divided by the number of all classes
+    # One number per column and level; their sum at a node is added and never decreases towards higher nodes.
+    table: tuple[FloatArray, ...] | None = field(default=None, compare=False)
+
+
+class Model(ABC):
+    """A privacy model: which classes must be suppressed, or whether the whole release is acceptable."""
+
+    # One sentence for readers who do not program; without it the studio shows the docstring's first line.
+    plain_summary: ClassVar[str] = ""
+    # Some options weaken both promises: see `is_monotone` and `sizes_suffice`.
     monotone: ClassVar[When]
     """Generalizing never turns a class that passes into one that must be suppressed."""
     by_size: ClassVar[bool] = False
-    """Whether only the size of a class counts, so that whole lattices can be judged at once."""
+    """Whether the model needs only the size of a class, so that a whole lattice can be evaluated at once."""
 
     @abstractmethod
     def violations(self, classes: Classes) -> BoolArray:
-        """Mark the classes to suppress."""
+        """Mark the classes that must be suppressed."""
 
     @property
     def sizes_suffice(self) -> bool:
-        """Whether this model, with its options, looks at the sizes of classes alone."""
+        """Whether this model, with its options, needs only the sizes of classes."""
         return self.by_size
 
     def is_monotone(self, suppression: bool) -> bool:
-        """Tell whether this model, with its options, is monotone where records may be suppressed, or not."""
+        """Return whether this model, with its options, is monotone."""
         return self.monotone.given(suppression)
 
     def holds(self, classes: Classes, suppressed: BoolArray) -> bool:
-        """Tell whether what remains may be released; for models about the whole table."""
+        """Return whether the remaining records may be released; for models that check the whole table."""
         return True
 
     @property
-    def about_table(self) -> bool:
-        """Whether the model is about the whole table, so that it says whether it `holds`."""
+    def judges_table(self) -> bool:
+        """Whether the model checks the whole table, too, by overriding `holds`."""
         return type(self).holds is not Model.holds
 
     def unavoidable(self, classes: Classes) -> FloatArray:
-        """Return how many records of each class are refused here and at every node below, at least.
+        """Return, per class, a lower bound on the records refused at this node and at every node below.
 
-        A search may refuse everything below a node at which they exceed the limit. Merging classes never
-        raises their sum.
+        If the sum of these bounds exceeds the limit, a search may refuse all nodes below. Merging classes
+        never increases the sum.
         """
         if not self.is_monotone(suppression=True):
             return np.zeros(len(classes))
@@ -105,82 +165,114 @@ class Model(ABC):
 
     @property
     def least_size(self) -> int:
-        """The records that every class passing the model has at least."""
+        """The smallest size that a class can have and pass the model."""
         return 1
 
+    def least_values(self, available: Sequence[str]) -> Mapping[str, int]:
+        """Return, by sensitive column, the smallest number of values that a class can have and pass."""
+        return {}
+
     def sensitive(self, available: Sequence[str]) -> tuple[str, ...]:
-        """Name the sensitive columns, of those available, whose distributions the model needs."""
+        """Return the sensitive columns whose distributions the model needs."""
         return ()
 
-    values_alone = False  # all that is asked of a class is about its sensitive values, not its records
+    ignores_size = False  # the model depends on sensitive values only, not on the number of records
 
     @property
     def population_table(self) -> str | None:
-        """The table of a population, from which the input was drawn, that classes are looked up in."""
+        """The path of the population table that the input was drawn from."""
         return None
 
     @property
     def unit_column(self) -> str | None:
-        """The column, of whatever role, whose distinct values are counted in each class."""
+        """The column whose distinct values are counted in each class instead of records."""
         return None
 
     @property
     def needs_reference(self) -> bool:
-        """Whether the model compares classes with the whole input, which a release no longer shows."""
+        """Whether the model compares classes with the whole input, which a release alone does not show."""
         return False
 
     @property
     def needs_hierarchy(self) -> bool:
-        """Whether the sensitive columns that the model looks at need a hierarchy."""
+        """Whether the sensitive columns of this model need a hierarchy."""
         return False
 
     def in_words(self) -> str | None:
-        """Say to a custodian what a release then is, in a sentence; None where the name must do."""
+        """Return one sentence that explains to the data owner what the release guarantees, or None."""
         return None
 
     def nearest(self, classes: Classes, limit: int) -> Self | None:
-        """Return the strongest setting of this model that these classes reach within the limit."""
+        """Return the strictest variant of this model that refuses at most `limit` records here."""
         return None
 
 
 class Metric(ABC):
     """A measure of information loss; smaller is better.
 
-    A metric that is monotone only without suppression also promises that suppressing records never
-    lowers the loss, so that its value without suppression bounds everything above a node.
+    A metric that is monotone only without suppression also promises that suppressing records never lowers the
+    loss. Its value without suppression is then a lower bound for every node above.
     """
 
     monotone: ClassVar[When]
     """Generalizing never lowers the loss, which lets a search skip nodes."""
-    separable: ClassVar[When] = When.NEVER  # it is `total` of the sum of what `table` gives
-    """The loss is made of one number per column and level: that of every node is known without counting."""
+    separable: ClassVar[When] = When.NEVER  # the loss is `total` of the sum of the values of `table`
+    """The loss is computed from one number per column and level, so that no node needs to be counted."""
     by_size: ClassVar[bool] = False
-    """Whether the loss needs of the classes their sizes alone: values need not be told apart."""
+    """Whether the loss needs only the sizes of the classes, so that values need not be distinguished."""
     weighted: ClassVar[bool] = False
-    """Whether the `weight` of a column in the policy counts."""
+    """Whether the loss uses the `weight` of a column in the policy."""
     by_level: ClassVar[bool] = False
-    """Whether the loss needs a level of every group, which a range of values does not have."""
+    """Whether the loss needs the level of every group; a range of values has no level."""
 
     @abstractmethod
     def loss(self, problem: Problem, recoding: Recoding, classes: Classes, suppressed: BoolArray) -> float:
-        """Measure a recoding of which some classes are suppressed."""
+        """Measure a recoding in which some classes are suppressed."""
 
     @property
     def needs_label(self) -> bool:
-        """Whether the loss is about the policy's label."""
+        """Whether the metric uses the label column of the policy."""
         return False
 
     @property
-    def charge(self) -> Charge | None:
-        """What a record costs, for searches that bound it; None where its class alone does not tell."""
+    def record_cost(self) -> RecordCost | None:
+        """The cost of a record, for bounds of the loss; None if it depends on more than its class."""
+        return None
+
+    @property
+    def over_columns(self) -> ColumnTotal | None:
+        """How the losses of the columns are combined to the loss of a node; None if they are not.
+
+        A value other than None makes two more promises: the loss of a column depends only on its level and on
+        the suppressed records, and suppressing more records never lowers it.
+        """
+        return None
+
+    def onto(self, problem: Problem, part: Problem) -> tuple[Metric, float]:
+        """Return the metric for a part of the columns, and the factor of its loss in the loss of the whole.
+
+        The loss of a node is `constant` plus the losses of its disjoint parts, times their factors.
+        """
+        whole = sum(problem.weights)
+        return self, 1.0 if self.over_columns is ColumnTotal.SUM else sum(part.weights) / whole
+
+    def constant(self, problem: Problem) -> float:
+        """Return the part of the loss that does not depend on the columns."""
+        return 0.0
+
+    def size_terms(self, problem: Problem) -> SizeTerms | None:
+        """Return the loss as a sum over class sizes, for searches in compiled code, or None.
+
+        The terms for all classes never decrease upwards, and suppressing a class never lowers the loss.
+        """
         return None
 
     def table(self, problem: Problem) -> tuple[FloatArray, ...]:
-        """Return, for a separable metric, each column's part of the loss at each level."""
+        """Return one number per column and level, for a separable metric."""
         raise TypeError(type(self).__name__)
 
     def total(self, parts: Any) -> Any:
-        """Turn sums over the columns' parts into losses; must keep their order."""
+        """Convert sums of numbers of `table` to losses, without changing their order."""
         return parts
 
 
@@ -188,112 +280,182 @@ class Algorithm(ABC):
     """A search for a recoding."""
 
     guarantee: ClassVar[Guarantee]
-    """What is proven of the result."""
-    # Where nothing is acceptable the error says itself what would do; else the lattice's top tells.
-    explains: ClassVar[bool] = False
-    # It asks for nodes alone, so that the combinations may stay in an engine.
-    far: ClassVar[bool] = False
-    # The sensitive column goes into a table of its own, which tells its values by groups of records.
-    apart: ClassVar[bool] = False
+    """What the search proves about its result."""
+    # One sentence for readers who do not program; without it the studio shows the docstring's first line.
+    plain_summary: ClassVar[str] = ""
+    # If there is no acceptable result, the error that the search raises says what works.
+    reports_infeasible: ClassVar[bool] = False
+    # The result lists the nodes among which the metric chose.
+    lists_candidates: ClassVar[bool] = False
+    # The search evaluates nodes only, so the combinations may stay in an engine.
+    supports_remote: ClassVar[bool] = False
+    # The sensitive column is released in a separate table that lists its values by group.
+    separates_sensitive: ClassVar[bool] = False
+    # The search may suppress records; one that blanks cells instead releases all of them.
+    suppresses: ClassVar[bool] = True
 
     @property
     def needs_label(self) -> bool:
-        """Whether the search looks at the policy's label."""
+        """Whether the search uses the label column of the policy."""
         return False
 
-    def refuses(self, problem: Problem) -> str | None:
-        """Say why this problem cannot be honoured, or None; one who prunes needs a monotone problem."""
+    def refuses(self, problem: Problem) -> Refusal | None:
+        """Return why this search cannot handle the problem, or None; pruning needs monotone models."""
         return None
 
-    def unfit(self, models: Sequence[Model], sensitive: Sequence[str]) -> str | None:
-        """Say why no table with these sensitive columns could honour the models, or None."""
+    def refuses_models(self, models: Sequence[Model], sensitive: Sequence[str]) -> Refusal | None:
+        """Return why no table with these sensitive columns can satisfy the models, or None."""
         return None
 
-    def tested(self, identifying: Sequence[int]) -> Sequence[tuple[int, ...]]:
-        """Return the sets of columns of which a release shows no rare combination, where models do not judge.
+    def tested_sets(self, identifying: Sequence[int]) -> Sequence[tuple[int, ...]]:
+        """Return the sets of columns whose rare combinations are hidden, for searches that ignore the models.
 
-        Each column is told by how identifying it is.
+        `identifying` says how identifying each column is.
         """
         return ()
 
-    def to_compile(self) -> list[Callable[[], object]]:
-        """Return what compiles the kernels of this search alone that are not compiled on this machine."""
-        return []
-
-    def own_limit(self, models: Sequence[Model]) -> int | None:
-        """Return the limit that this search brings along where the policy names none."""
+    def default_limit(self, models: Sequence[Model]) -> int | None:
+        """Return the suppression limit of this search where the policy has none."""
         return None
 
     @abstractmethod
     def search(self, problem: Problem, evaluate: Evaluator) -> Evaluation:
-        """Find the best recoding or raise Infeasible."""
+        """Return the best recoding or raise Infeasible."""
+
+
+Cells = bool | Literal["any"]
 
 
 @dataclass(frozen=True)
 class NodeSearch(Algorithm):
-    """A search for a node; what it suppresses may be served better afterwards."""
+    """A search for a node of the lattice; the suppressed records may be recoded afterwards."""
 
     refine: bool = field(default=False, kw_only=True)
-    """Go on from the node: recode what it suppresses anew, and lower levels class by class."""
-    cells: bool = field(default=False, kw_only=True)
-    """Blank few cells of what would be suppressed instead."""
+    """Continue from the node: recode the records that it suppresses, and lower levels class by class."""
+    cells: Cells = field(default=False, kw_only=True)
+    """Instead of suppressing records, blank a few of their cells; with `any`, a blank matches every value."""
 
 
 @dataclass(frozen=True)
-class Look:
-    """What a glance at a column tells."""
+class ColumnScan:
+    """The number of unique values of a column, of values that match patterns, and of distinct values."""
 
-    alone: int  # the values that occur once
-    found: tuple[int, ...]  # the different values in which each pattern is found
+    unique_values: int  # number of values that occur once
+    matches: tuple[int, ...]  # number of distinct values that match each pattern
+    distinct: int | None = field(default=None, compare=False)  # approximate number of values; None: unknown
 
 
-def _look(counts: Counts, domain: Domain, patterns: Sequence[str]) -> Look:
+def _scan_column(counts: Counts, domain: Domain, patterns: Sequence[str]) -> ColumnScan:
     texts = [text for text in domain.texts if text is not None]
-    found = (sum(re.search(pattern, text) is not None for text in texts) for pattern in patterns)
-    return Look(int((counts.sizes == 1).sum()), tuple(found))
+    matches = (sum(re.search(pattern, text) is not None for text in texts) for pattern in patterns)
+    return ColumnScan(int((counts.sizes == 1).sum()), tuple(matches), len(texts))
+
+
+def _key_groups(engine: Engine, table: Any, key: str, columns: Sequence[str]) -> KeyGroups:
+    """Count pairs of key and value; a column is constant in a group with at most one non-null value."""
+    sizes = _sizes_by_key(engine, table, [key])[0]
+    repeated = int((sizes > 1).sum())
+    constant = {}
+    for name in columns:
+        rows, values = _sizes_by_key(engine, table, [key, name])
+        constant[name] = int(((rows > 1) & (values <= 1)).sum())
+    sizes = sizes[sizes > 0]
+    smallest, largest = (int(sizes.min()), int(sizes.max())) if len(sizes) else (0, 0)
+    return KeyGroups(len(sizes), int(sizes.sum()), smallest, largest, repeated, repeated, constant)
+
+
+def _sizes_by_key(engine: Engine, table: Any, names: Sequence[str]) -> tuple[IntArray, IntArray]:
+    """Return, per value of the first column, the number of rows and of values of the last column."""
+    counts, domains = engine.count(table, names)
+    counts = counts.in_memory()
+    keys, others = counts.codes(0), counts.codes(len(names) - 1)
+    null = [np.array([text is None for text in domains[name].texts]) for name in (names[0], names[-1])]
+    length = len(domains[names[0]])
+    rows = np.bincount(keys, np.where(null[0][keys], 0, counts.sizes), length).astype(np.int64)
+    values = np.bincount(keys, ~null[1][others], length).astype(np.int64)
+    return rows, values
+
+
+@dataclass(frozen=True)
+class KeyGroups:
+    """The groups that the values of one column form; nulls are ignored."""
+
+    groups: int
+    rows: int
+    smallest: int  # the number of rows of the smallest group
+    largest: int
+    repeated: int  # the number of groups with several rows
+    compared: int  # the number of these groups in which columns were compared
+    constant: Mapping[str, int]  # per column: the number of compared groups in which it has at most one value
+
+
+@dataclass(frozen=True)
+class ReleaseColumns:
+    """The columns of a release that stays in memory."""
+
+    order: tuple[str, ...]  # names, in the order of the release
+    unchanged: tuple[str, ...]  # keep their type; each cell keeps its value or becomes missing
+    counted: tuple[str, ...] = ()  # the quasi-identifiers among them: equal values become identical
 
 
 class Engine(ABC):
-    """Where tables live: counts combinations and recodes rows; `Any` is the engine's own table."""
+    """Stores tables, counts combinations and recodes rows. `Any` stands for the table type of the engine."""
 
     formats: ClassVar[tuple[str, ...]] = ()
-    """The files that it reads and writes, by ending."""
+    """The files that it reads and writes, by file extension."""
+    # Both are read from the source of the class if it cannot be imported, so they must be literals.
+    requires = ""  # the optional package that the engine imports; an error names it with how to install it
+    ibis_backend = ""  # the name of the Ibis backend on whose tables the engine works, by `on`
 
     @abstractmethod
     def open(self, source: Any) -> Any:
-        """Open a path, or the name of a table, or take a table as it is."""
+        """Open a path or a table name, or accept a table of this engine."""
 
     @abstractmethod
     def columns(self, table: Any) -> tuple[str, ...]:
-        """Name the table's columns."""
+        """Return the column names of a table."""
 
     @abstractmethod
     def count(
         self, table: Any, columns: Sequence[str], sensitive: Sequence[str] = ()
     ) -> tuple[Counts, dict[str, Domain]]:
-        """Count the combinations of some columns, with the distinct values of each.
+        """Count the combinations of some columns, and return the distinct values of each column.
 
-        Where they do not fit in memory, what is returned asks the engine: see `FarCounts`.
+        Counts that do not fit in memory stay in the engine: see `RemoteCounts`.
         """
 
     def count_each(self, table: Any, columns: Sequence[str]) -> Iterator[tuple[Counts, Domain]]:
-        """Count the values of every column by itself; an engine may read the table once for many."""
+        """Count the values of each column separately; an engine may read the table once for several."""
         for name in columns:
             counts, domains = self.count(table, [name])
             yield counts, domains[name]
 
-    def look(self, table: Any, columns: Sequence[str], patterns: Sequence[str] = ()) -> dict[str, Look]:
-        """Look at columns that hold single values: how many occur once, and in how many a pattern is found.
+    def scan_columns(
+        self, table: Any, columns: Sequence[str], patterns: Sequence[str] = ()
+    ) -> dict[str, ColumnScan]:
+        """Count, per column, the values that occur once and the distinct values that match each pattern.
 
-        Patterns are regular expressions, looked for in text alone. Of a column that has values for fewer than
-        two of three rows, 0 will do for those that occur once: they are not nearly unique.
+        Patterns are regular expressions and are applied to text columns. For a column with distinct values in
+        less than two thirds of the rows, the number of unique values may be given as 0.
         """
         counted = zip(columns, self.count_each(table, columns), strict=True)
-        return {name: _look(counts, domain, patterns) for name, (counts, domain) in counted}
+        return {name: _scan_column(counts, domain, patterns) for name, (counts, domain) in counted}
+
+    def key_groups(self, table: Any, keys: Sequence[str], columns: Sequence[str]) -> dict[str, KeyGroups]:
+        """Group the rows by each key, and count the groups in which each column is constant.
+
+        Keys and columns whose type cannot be compared may be missing from the result. At most
+        `COMPARED_GROUPS` groups need to be compared.
+        """
+        return {key: _key_groups(self, table, key, [name for name in columns if name != key]) for key in keys}
 
     def empty(self, table: Any) -> int:
-        """Count the rows in which every column is empty: null, or a text of spaces alone."""
+        """Count the rows in which every column is null or blank text."""
         return 0
+
+    def flag_empty(self, table: Any, columns: Sequence[str]) -> tuple[Any, str]:
+        """Add a column that is 1 where the given columns are all null, else 0; return table and name."""
+        raise UsageError("This engine cannot find masked records in a release. Use suppressed: drop.")
 
     @abstractmethod
     def recode(
@@ -305,51 +467,98 @@ class Engine(ABC):
         keep: Sequence[str],
         blank: Sequence[str] | None,
     ) -> Any:
-        """Keep some columns, replace values by their groups' labels, drop (or blank) suppressed records."""
+        """Keep some columns, replace values by labels, and drop (or blank) suppressed records."""
+
+    def agreement(
+        self,
+        table: Any,
+        recoding: Recoding,
+        domains: Mapping[str, Domain],
+        questions: AgreementQuestions,
+        *,
+        unchanged: Sequence[str],
+        blank: Sequence[str] | None,
+        unit: str | None,
+    ) -> ColumnAgreement | None:
+        """Group the released records by each unchanged column, and by all released columns.
+
+        The table is read once. Suppressed records are left out; if `blank` is given, they are kept with these
+        columns blank. `unit` identifies persons. Returns None if the engine does not support this.
+        """
+        return None
 
     def positions(
         self, table: Any, columns: Sequence[str], domains: Mapping[str, Domain], keys: IntArray
     ) -> IntArray:
-        """Find the rows whose packed combination of some columns is among the keys (words, combinations).
+        """Return the row numbers, ascending from 0, of rows whose packed combination is among the keys.
 
-        Returns their places in the order in which the table holds its rows, from 0, ascending.
+        `keys` has the shape (words, combinations). Rows are numbered in the order of the table.
         """
-        message = "This engine cannot tell where a row stands, for its tables have no order. Give a file."
-        raise UsageError(message)
+        raise UsageError(
+            "This engine cannot return the position of a row, because its tables have no order. Give a file."
+        )
+
+    def browse(self, table: Any, classes: Sequence[str]) -> Browse:
+        """Return a function that reads pages of rows, with the size of each row's class by some columns."""
+        raise UsageError("This engine cannot show rows. Give a file.")
 
     @abstractmethod
     def target(self, output: str | Path) -> Target:
-        """Tell what an output is, or refuse it."""
+        """Describe an output, or refuse it."""
 
     @abstractmethod
     def write(self, table: Any, target: Target) -> None:
         """Write a table to a new file, folder or table."""
 
     def same(self, source: Any, target: Target) -> bool:
-        """Tell whether an output is what is read."""
+        """Return whether the output is the input."""
         if target.kind == "table" or not isinstance(source, str | Path):
             return False
         return target.path.exists() and Path(source).exists() and target.path.samefile(source)
 
     @property
     def memory(self) -> int:
-        """The bytes that a run may take."""
+        """The number of bytes that a run may use."""
         return limit_of(None)
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What whoever gave the tables should know of how they were read."""
+        """Notes for the user about how the tables were read."""
         return ()
 
-    def spill(self, folder: Path) -> None:  # noqa: B027 - an engine may have no use for it
-        """Be told of a folder, closed to others, for what does not fit in memory."""
+    def notes_on(self, table: Any) -> tuple[str, ...]:
+        """Return notes about columns of an open table that are read in another form."""
+        return ()
+
+    def durations(self, table: Any) -> tuple[str, ...]:
+        """Return the columns of an open table that hold durations, which no hierarchy generalizes."""
+        return ()
+
+    def spill(self, output: Path) -> None:  # noqa: B027 - an engine may have no use for it
+        """Write data that does not fit in memory to a private folder next to the output."""
+
+    def sample(self, table: Any, step: int) -> Any:
+        """Return about one in `step` rows, the same at every call; return all if sampling is no faster."""
+        return table
+
+    def number_rows(self, table: Any) -> Any:
+        """Return an open table with row numbers, if `materialize` needs them."""
+        return table
 
     @abstractmethod
-    def materialize(self, table: Any, like: Any, as_is: Sequence[str]) -> Any:
-        """Return a table of the same kind as the one that came in; some columns keep their types."""
+    def materialize(
+        self, recoded: Any, source: Any, opened: Any, columns: ReleaseColumns
+    ) -> tuple[Any, tuple[str, ...]]:
+        """Return a table of the same type as the source, with notes on what could not be kept exactly.
+
+        `opened` is the source as `open` returned it.
+        """
 
     def interrupt(self) -> None:  # noqa: B027 - an engine may be unable to
-        """End the query that another thread waits for, as Ctrl-C would; nothing where there is none."""
+        """Cancel the query that another thread is waiting for, like Ctrl-C."""
 
-    def close(self) -> None:  # noqa: B027 - an engine may have nothing to let go of
-        """Let go of what was put aside for a run."""
+    def abort(self) -> None:  # noqa: B027 - most engines end with this process
+        """End processes that would keep writing after a signal ends this process."""
+
+    def close(self) -> None:  # noqa: B027 - an engine may hold no resources
+        """Release the resources of a run."""

@@ -1,83 +1,134 @@
-"""Evaluation: a node, or another recoding, that was judged, and which of several is chosen."""
+"""Evaluation: acceptability and loss of a node or another recoding, and the comparison of evaluations."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, overload
-
-import numpy as np
+from typing import overload
 
 from shoal.core.arrays import BoolArray, FloatArray
 from shoal.core.contracts import Guarantee
-from shoal.core.lattice import Node
-from shoal.core.recoding import Recoding
+from shoal.core.lattice.lattice import Node
+from shoal.core.recoding.recoding import Recoding
 
-_EQUAL = 1e-12  # losses this close, relatively, are a tie
+
+@dataclass
+class SearchCost:
+    """The cost of a search so far."""
+
+    rows_scanned: int = 0  # combinations read
+    subset_evaluations: int = 0  # counts over fewer columns
+    column_counts: int = 0  # roll-ups of one column each, which order the columns
+    score: float = 0.0  # columns generalized times combinations read, plus n log2 n for n combinations made
+
+    def read(self, combinations: int, columns: int) -> None:
+        """Count the generalization of some columns for this number of combinations."""
+        self.rows_scanned += combinations
+        self.score += combinations * columns
+
+    def made(self, combinations: int) -> None:
+        """Add the combinations of an evaluated node."""
+        self.score += combinations * math.log2(combinations) if combinations else 0.0
+
+
+_EQUAL = 1e-12  # losses with at most this relative difference are a tie
 
 
 @dataclass(frozen=True)
-class Work:
-    """What a search cost, independent of the machine."""
+class CandidateGraph:
+    """The size of the graphs that incognito searches, one for each set of columns."""
+
+    nodes: int = 0  # combinations of levels whose projections to fewer columns are all acceptable
+    edges: int = 0  # from a node to one that is a level higher in one column
+
+
+@dataclass(frozen=True)
+class SearchWork:
+    """The cost of a search, independent of the machine."""
 
     nodes_evaluated: int = 0  # nodes of the full lattice
-    nodes_tagged: int = 0  # nodes settled without being evaluated
+    loss_evaluations: int = 0  # further nodes, known to be acceptable and counted only for their loss
+    nodes_tagged: int = 0  # nodes accepted or refused without being evaluated
     nodes_compared: int = 0  # nodes compared on loss
     subset_evaluations: int = 0  # counts over fewer columns
-    rows_scanned: int = 0  # combinations read
+    column_counts: int = 0  # roll-ups of one column each, which order the columns
+    rows_scanned: int = 0  # combinations read, without those of `column_counts`
     node_score: float = 0.0
+    candidate_graph: CandidateGraph | None = None  # of incognito
+
+
+@dataclass(frozen=True)
+class SearchSpace:
+    """How far incognito narrows its search over all sets of this number of columns."""
+
+    columns: int  # columns that share their level count once
+    nodes: int  # of the lattices of these sets
+    candidates: int  # nodes whose projections to fewer columns are all acceptable
+    counted: int  # candidates that were counted; the others lie above an acceptable node
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """A node, or another recoding, judged; what a search returns also says what was proven and its cost."""
+    """Acceptability and loss of a node or another recoding; a search adds its guarantee and cost."""
 
-    node: Node  # where there is another recoding: the node that it began with, or none
+    node: Node  # for another recoding: the node that it refined, or empty
     acceptable: bool
-    suppressed: int  # records; of a refused node at least so many, for a refusal may stop early
-    classes: int  # all, before suppression
-    loss: float  # infinite where the node is refused
-    bound: float  # no node above has a smaller loss
-    hopeless: bool = False  # every node below is refused too
-    recoding: Recoding | None = field(default=None, compare=False, repr=False)  # where it is no node
+    suppressed: int  # number of records; for a refused node, a lower bound
+    classes: int  # number of all classes, before suppression
+    loss: float  # infinite if the node is refused
+    bound: float  # lower bound on the loss of every node above
+    refuses_below: bool = False  # every node below is refused too
+    recoding: Recoding | None = field(default=None, compare=False, repr=False)  # if it is not a node
     proven: Guarantee = Guarantee.NONE
     candidates: tuple[Node, ...] = ()  # the nodes among which the metric chose
-    work: Work = Work()
+    evaluated_candidates: tuple[Evaluation, ...] = field(default=(), compare=False, repr=False)
+    work: SearchWork = SearchWork()
+    complete: bool = True  # the search ended before its time limit
     lower_bound: float | None = None  # no recoding of this search's kind has a smaller loss
+    search_space: tuple[SearchSpace, ...] = ()  # of incognito, by the number of columns
 
     @property
     def height(self) -> int:
-        """The sum of the levels."""
         return sum(self.node)
 
 
-def tie(one: float, other: float) -> bool:
-    """Tell whether two losses are equal."""
-    return one == other or abs(one - other) <= _EQUAL * max(abs(one), abs(other))
+def tie(first: float, second: float) -> bool:
+    """Return whether two losses are equal up to rounding."""
+    return first == second or abs(first - second) <= _EQUAL * max(abs(first), abs(second))
 
 
-def better(one: Evaluation, other: Evaluation | None) -> bool:
-    """Tell whether one is chosen over the other: loss, suppressed, height, lexicographic order."""
+def better(candidate: Evaluation, other: Evaluation | None) -> bool:
+    """Compare by loss, then suppressed records, height and lexicographic order."""
     if other is None:
         return True
-    if not tie(one.loss, other.loss):
-        return one.loss < other.loss
-    return (one.suppressed, one.height, one.node) < (other.suppressed, other.height, other.node)
+    if not tie(candidate.loss, other.loss):
+        return candidate.loss < other.loss
+    return (candidate.suppressed, candidate.height, candidate.node) < (
+        other.suppressed,
+        other.height,
+        other.node,
+    )
+
+
+def below(loss: float, incumbent: float) -> bool:
+    """Return whether a loss is smaller than the incumbent's by more than a tie."""
+    return loss < incumbent - _EQUAL * abs(incumbent) if math.isfinite(incumbent) else loss < incumbent
 
 
 @overload
-def below(loss: float, incumbent: float) -> bool: ...
+def exceeds(loss: float, incumbent: float) -> bool: ...
 @overload
-def below(loss: FloatArray, incumbent: float) -> BoolArray: ...
-def below(loss: Any, incumbent: float) -> Any:
-    """Tell which losses are smaller than the incumbent's by more than a tie."""
-    return loss < incumbent - _EQUAL * abs(incumbent) if np.isfinite(incumbent) else loss < incumbent
+def exceeds(loss: FloatArray, incumbent: float) -> BoolArray: ...
+def exceeds(loss: float | FloatArray, incumbent: float) -> bool | BoolArray:
+    """Return whether a loss is larger than the incumbent's by more than a tie."""
+    return loss > incumbent + _EQUAL * abs(incumbent)
 
 
 def best(evaluations: Iterable[Evaluation]) -> Evaluation | None:
-    """Return the acceptable evaluation that is better than all others."""
-    found: Evaluation | None = None
+    """Return the best acceptable evaluation."""
+    chosen: Evaluation | None = None
     for evaluation in evaluations:
-        if evaluation.acceptable and better(evaluation, found):
-            found = evaluation
-    return found
+        if evaluation.acceptable and better(evaluation, chosen):
+            chosen = evaluation
+    return chosen

@@ -1,4 +1,4 @@
-"""Progress: the one callback that is told how far something is."""
+"""Progress: the callback that reports how far a run is."""
 
 from __future__ import annotations
 
@@ -8,4 +8,4 @@ Progress = Callable[[str, int, int | None], None]  # phase, done, of how many
 
 
 def quiet(_phase: str, _done: int, _total: int | None) -> None:
-    """Tell nobody how far it is."""
+    """Report nothing."""

@@ -1,4 +1,4 @@
-"""Where a release goes, and what an engine can do that releases to tables of a database."""
+"""Where a release is written, and the interface of engines that write to database tables."""
 
 from __future__ import annotations
 
@@ -9,60 +9,65 @@ from pathlib import Path
 from typing import Literal
 
 from shoal.core.contracts import Engine
-from shoal.core.delimiters import delimiter_of
+from shoal.files.text import delimiter_of
 
 
 @dataclass(frozen=True)
 class Target:
-    """Where a release goes: a file, a folder of files, or a table of a database."""
+    """The destination of a release: a file, a folder of files, or a database table."""
 
     name: str
     kind: Literal["file", "folder", "table"]
     ending: str = ""  # of a file or a folder
-    delimiter: str | None = None  # of a text file, where it is not the one that its ending stands for
+    delimiter: str | None = None  # of a text file, if it is not the default for its ending
+    folder: Path | None = None  # of the files that accompany a table; the current folder by default
 
     @property
     def separator(self) -> str:
-        """The delimiter of a text file."""
         return self.delimiter or delimiter_of(self.ending)
 
     @property
     def path(self) -> Path:
-        """The file or folder; of a table, what the files that go with it are named after."""
+        """The file or folder; for a table, the path that accompanying files are named after."""
         if self.kind != "table":
             return Path(self.name)
         plain = re.sub(r'"(\w+)"|`(\w+)`', r"\1\2", self.name)
-        # No two names may become one: what is not a letter, a digit or one of these is told by its number.
-        return Path(re.sub(r"[^\w.-]", lambda found: f"%{ord(found[0]):x}%", plain))
+        # Distinct names need distinct paths: any other character is replaced by its code point.
+        name = re.sub(r"[^\w.-]", lambda match: f"%{ord(match[0]):x}%", plain)
+        return (self.folder or Path()) / name
 
 
 class TableEngine(Engine):
-    """An engine that releases to tables of a database."""
+    """An engine that writes releases to database tables."""
 
     @abstractmethod
     def has(self, name: str) -> bool:
-        """Tell whether a table (or view) of this name exists."""
+        """Return whether a table or view of this name exists."""
 
     @abstractmethod
     def mark(self, name: str, mark: str) -> None:
-        """Write a mark on a table that this run made."""
+        """Attach a mark to a table that this run created."""
 
     @abstractmethod
     def mark_of(self, name: str) -> str | None:
-        """Return the mark of a table, if it has one."""
+        """Return the mark of a table, or None."""
 
     @abstractmethod
-    def beside(self, name: str, mark: str) -> str:
-        """Return the name under which a table waits before it is put in place."""
+    def staging_name(self, name: str, mark: str) -> str:
+        """Return the name of the unpublished table."""
 
     @abstractmethod
-    def place(self, waiting: str, name: str, *, replace: bool) -> None:
-        """Let a table that waits take a name, and the place of one that has it; at once if possible."""
+    def publish(self, waiting: str, name: str, *, replace: bool) -> None:
+        """Rename the staged table, replacing a table of that name; atomically if possible."""
 
-    def settle(self, waiting: str, name: str) -> None:
-        """Bring back the table that `place` moved aside, where none took its place, and remove what waits."""
+    def recover(self, waiting: str, name: str) -> None:
+        """Restore the table that an interrupted `publish` moved aside, and drop the staged table."""
         self.drop(waiting)
+
+    def undo(self, name: str) -> None:
+        """Drop a table that `publish` has published."""
+        self.drop(name)
 
     @abstractmethod
     def drop(self, name: str) -> None:
-        """Remove a table that may not exist."""
+        """Drop a table if it exists."""

@@ -8,8 +8,8 @@ from shoal.registry import Registry
 ENGINES: Registry[Engine] = Registry(
     "engine",
     {
-        "duckdb": "shoal.engines.duckdb:DuckDb",
-        "postgres": "shoal.engines.postgres:Postgres",
-        "spark": "shoal.engines.spark:Spark",
+        "duckdb": "shoal.engines.duckdb.engine:DuckDb",
+        "postgres": "shoal.engines.postgres.engine:Postgres",
+        "spark": "shoal.engines.spark.engine:Spark",
     },
 )

@@ -1,84 +1,97 @@
-"""Text files of rows: the header and the delimiter, and at which lines one is broken."""
+"""Text files of rows: their header and delimiter, and the numbers of broken lines."""
 
 from __future__ import annotations
 
 import csv
 import io
+import os
 import re
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import IO
 
-from shoal.core.delimiters import delimiter_told
-from shoal.core.encodings import MARKS, SPOKEN, UTF_8, begins_as, opened, read_as
 from shoal.engines.frames import check_names
-from shoal.errors import DataError, so_many
+from shoal.errors import DataError
+from shoal.files.limits import LONGEST_CELL, check_columns
+from shoal.files.text import (
+    ENCODING_NAMES,
+    MARKS,
+    UTF_8,
+    begins_as,
+    declared_delimiter,
+    encoding_note,
+    open_file,
+)
+from shoal.wording import plural
 
-_LONGEST = 2_000_000  # bytes of a line that the database takes
-_NAMED = 5  # lines that are told by their numbers
-_TITLE = "If that is a title, take it away: the first line names the columns, parted as the rows are."
+_PART = 1 << 20  # bytes: less than the longest line
+_LIMIT = "a line is larger than the limit"
+_NAMED = 5  # lines whose numbers an error lists
+_TITLE = "If the first line is a title, remove it: it must hold the column names, delimited like the rows."
 
 
 @dataclass(frozen=True)
 class TextFile:
-    """A file of rows, with what its first line tells."""
+    """A text file of rows, with the properties that are read from its first line."""
 
     path: Path
     encoding: str
     names: tuple[str, ...]
     delimiter: str
-    ends: str  # what its first line ends in, and so all of them; nothing where it has no other
-    above: int = 0  # lines above the names: Excel's own, which tells the delimiter
+    ends: str  # the line ending of the first line, and so of all; "" if it has none
+    above: int = 0  # lines above the header: Excel's sep= line
 
     @property
-    def plain(self) -> bool:
+    def database_readable(self) -> bool:
         """Whether the database can read the file itself.
 
-        Where a mark stands before the quote of a name, it takes a line break in it for the header's end, and
-        a delimiter for the name's.
+        After a byte order mark, the database ignores the quotes of the first name: a line break in the name
+        ends the header, and a delimiter ends the name.
         """
         breaks = set("".join(self.names[:1])) & {"\r", "\n", self.delimiter}
         return self.encoding == UTF_8 and not (breaks and begins_as(self.path, UTF_8))
 
     @property
     def note(self) -> str:
-        """Say how the file was read; the file's name goes before."""
-        return read_as(self.encoding)
+        """Describe how the file was read, for a sentence that begins with the file's name."""
+        return encoding_note(self.encoding)
 
     def fault(self) -> str | None:
-        """Say what is wrong with the lines that are broken; the lines themselves are not shown."""
-        usual = csv.field_size_limit(_LONGEST)
+        """Describe what is wrong with broken lines, without quoting them; None if nothing is."""
+        usual = csv.field_size_limit(LONGEST_CELL)
         try:
-            with opened(self.path, self.encoding) as file:
-                return self._fault(_Lines(file))
+            with open_file(self.path, self.encoding) as file:
+                lines, ragged = _Lines(file), _Ragged(len(self.names), self.delimiter)
+                line, problem = self._unreadable(lines, ragged) or (None, lines.mixed)
+                return ragged.ragged_lines_message(line) or problem
         finally:
             csv.field_size_limit(usual)
 
-    def _fault(self, lines: _Lines) -> str | None:
-        """Read to the end, or to a line after which nothing can be told."""
-        ragged = _Ragged(len(self.names), self.delimiter)
+    def _unreadable(self, lines: _Lines, ragged: _Ragged) -> tuple[int, str] | None:
+        """Collect ragged lines; if a line cannot be read, return its number and the problem."""
         rows = csv.reader(lines, delimiter=self.delimiter, strict=True)
         while True:
             begun = lines.number + 1
             try:
                 row = next(rows, None)
             except csv.Error as error:
-                return ragged.told(begun) or _broken(begun, lines.number, str(error))
+                return begun, _broken(begun, lines.number, str(error))
             except UnicodeError:
-                return ragged.told(begun) or f"line {begun} is not {SPOKEN[self.encoding]}."
+                return begun, f"line {begun} is not {ENCODING_NAMES[self.encoding]}."
             if row is None:
-                return ragged.told() or lines.mixed
+                return None
             if begun <= self.above:
                 continue
             if len(row) == len(self.names) + 1 and not row[-1]:
-                row.pop()  # the database lets a line end in a delimiter
+                row.pop()  # the database accepts a delimiter at the end of a line
             if row and len(row) != len(self.names):
                 ragged.add(begun, len(row))
-            elif sum(len(value.encode()) for value in row) > _LONGEST:
-                return ragged.told(begun) or _too_long(begun)
+            elif sum(len(value.encode()) for value in row) > LONGEST_CELL:
+                return begun, _too_long(begun)
 
 
 @dataclass
@@ -87,24 +100,23 @@ class _Ragged:
 
     columns: int
     delimiter: str
-    lines: list[int] = field(default_factory=list)  # the first few
+    lines: list[int] = field(default_factory=list)  # the numbers of the first ones
     fields: int = 0  # of the first
     more: int = 0
     fewer: int = 0
 
     def add(self, line: int, fields: int) -> None:
-        """Take in a line."""
         self.fields = self.fields or fields
         self.more += fields > self.columns
         self.fewer += fields < self.columns
         if len(self.lines) < _NAMED:
             self.lines.append(line)
 
-    def told(self, until: int | None = None) -> str | None:
-        """Say how many there are, if there are any; before a line at which reading ended, if it did."""
+    def ragged_lines_message(self, until: int | None = None) -> str | None:
+        """Describe the ragged lines, or return None; reading ended before line `until`, if it is given."""
         if not self.lines:
             return None
-        has = f"line {self.lines[0]} has {so_many(self.fields, 'field')}, the header {self.columns}"
+        has = f"line {self.lines[0]} has {plural(self.fields, 'field')}, the header {self.columns}"
         count = self.more + self.fewer
         if count > 1:
             which = ", ".join(map(str, self.lines)) + (" and so on" if count > len(self.lines) else "")
@@ -121,7 +133,7 @@ class _Ragged:
 
 
 class _Lines:
-    """The lines of a file, counted; and whether one ends otherwise than the first."""
+    """The lines of a file: counts them, and notes the first whose line ending differs."""
 
     def __init__(self, file: IO[str]) -> None:
         self.file, self.number = file, 0
@@ -129,99 +141,142 @@ class _Lines:
 
     def __iter__(self) -> Iterator[str]:
         usual = ""
-        for line in self.file:
+        while line := self.file.readline(LONGEST_CELL + 1):
             self.number += 1
+            if len(line) > LONGEST_CELL:
+                raise csv.Error(_LIMIT)
             ends = _ends(line)
             usual = usual or ends
             if ends not in ("", usual) and self.mixed is None:
-                ways = f"ends in {_spelt(ends)}, the first in {_spelt(usual)}"
-                self.mixed = f"line {self.number} {ways}. Let all end alike."
+                self.mixed = _mixed_ends(self.number, ends, usual)
             yield line
 
 
-def _spoken(delimiter: str) -> str:
+def _delimiter_name(delimiter: str) -> str:
     return "a tab" if delimiter == "\t" else repr(delimiter)
 
 
 def _ends(line: str) -> str:
-    """Return what a line ends in."""
     return line[len(line.rstrip("\r\n")) :]
 
 
-def _spelt(ends: str) -> str:
-    return " ".join({"\r": "CR", "\n": "LF"}[sign] for sign in ends)
+def _mixed_ends(line: int, ends: str, usual: str) -> str:
+    end, first = (" ".join({"\r": "CR", "\n": "LF"}[sign] for sign in signs) for signs in (ends, usual))
+    return f"line {line} ends in {end}, the first in {first}. Use the same line ending in all lines."
 
 
-def _broken(line: int, last: int, told: str) -> str:
-    """Say what Python's reader found, in our words."""
-    if "expected after" in told:
+def _broken(line: int, last: int, message: str) -> str:
+    """Translate an error of Python's csv reader."""
+    if "expected after" in message:
         return f"line {line} has text after a closing quote. Write a quote within a value twice."
-    if "limit" in told and line == last:
+    if "limit" in message and line == last:
         return _too_long(line)
     return f"line {line} opens a quote that is not closed."
 
 
 def _too_long(line: int) -> str:
-    return f"line {line} is longer than {_LONGEST:,} bytes. Is a line end missing?"
+    return f"line {line} is longer than {LONGEST_CELL:,} bytes. Is a line end missing?"
 
 
 def _has_more(lines: list[str]) -> bool:
-    """Tell whether lines seem to hold several values, as those below a title do."""
+    """Return whether two lines have the same number, above one, of some delimiter."""
     first, second = (Counter(re.sub(r'"[^"]*"', "", line)) for line in lines)
     return any(first[sign] == second[sign] > 1 for sign in ",;\t|")
 
 
 def _check_ends(path: Path, first: str, second: str) -> None:
-    """Refuse a first line that ends otherwise than the second: the database would find no rows."""
-    one, other = _ends(first), _ends(second)
-    if one and other and one != other:
-        told = f"line 2 ends in {_spelt(other)}, the first in {_spelt(one)}. Let all end alike."
-        message = f"{str(path)!r} cannot be read: {told}"
-        raise DataError(message)
+    """Refuse a first line whose line ending differs from the second's: the database would find no rows."""
+    first_end, second_end = _ends(first), _ends(second)
+    if first_end and second_end and first_end != second_end:
+        raise DataError(f"{str(path)!r} cannot be read: {_mixed_ends(2, second_end, first_end)}")
+
+
+def check_lines(path: Path) -> None:
+    """Refuse a file with a line that is too long: the database skips it at the end without a line ending."""
+    status = os.stat(path)
+    line = _long_line(path, status.st_ino, status.st_size, status.st_mtime_ns)
+    if line is not None:
+        raise DataError(f"{str(path)!r} cannot be read: {_too_long(line)}")
+
+
+@lru_cache(maxsize=64)
+def _long_line(path: Path, *_version: int) -> int | None:
+    """Return the number of the first line that is too long, in any encoding."""
+    length, number, ends = 0, 1, b"\n"
+    with open_file(path) as file:
+        while part := file.read(_PART):
+            if number == 1 and length == 0 and b"\n" not in part:
+                ends = b"\r"
+            first = part.find(ends)
+            if length + (first if first >= 0 else len(part)) > LONGEST_CELL:
+                return number
+            length = length + len(part) if first < 0 else len(part) - part.rfind(ends) - 1
+            number += part.count(ends)
+    return None
+
+
+def _header_line(path: Path, file: IO[str]) -> str:
+    """Read a line of the header, up to the maximum length."""
+    line = file.readline(LONGEST_CELL + 1)
+    if len(line) > LONGEST_CELL:
+        raise DataError(f"{str(path)!r} cannot be read: {_too_long(1)}")
+    return line
+
+
+def _whole_header(first: str, path: Path, file: IO[str]) -> str:
+    """Return the header with further lines while a quote is open: names may contain line breaks."""
+    lines, is_open, size = [first], first.count('"') % 2, len(first)
+    while is_open and size <= LONGEST_CELL and (line := _header_line(path, file)):
+        lines.append(line)
+        is_open, size = (is_open + line.count('"')) % 2, size + len(line)
+    return "".join(lines)
+
+
+UNNAMED = "unnamed"
+"""The name for an unnamed first column, into which R and pandas write row numbers."""
 
 
 def read_header(path: Path, ending: str, encoding: str = UTF_8) -> TextFile:
     """Read the names of a text file's columns, and guess its delimiter from that line alone.
 
-    A guess that looks at rows can take a ragged row for the header.
+    A guess based on rows could mistake a ragged row for the header.
     """
-    with opened(path, encoding) as file:
-        header = file.readline()
-        told = delimiter_told(header)
-        if told:
-            first, header = header, file.readline()
+    with open_file(path, encoding) as file:
+        header = _header_line(path, file)
+        declared = declared_delimiter(header)
+        if declared:
+            first, header = header, _header_line(path, file)
             _check_ends(path, first, header)
-        while header.count('"') % 2 and (more := file.readline()):  # a name may hold line breaks
-            header += more
-        below = [file.readline(), file.readline()]
+        header = _whole_header(header, path, file)
+        below = [file.readline(LONGEST_CELL), file.readline(LONGEST_CELL)]
     outside = re.sub(r'"[^"]*"', "", header)
     if '"' in outside:
-        message = f"{str(path)!r} cannot be read: the header opens a quote that is not closed."
-        raise DataError(message)
+        raise DataError(f"{str(path)!r} cannot be read: the header opens a quote that is not closed.")
     if "\0" in header:
-        message = f"{str(path)!r} is not a text of rows: its first line holds bytes that stand for no letter."
-        raise DataError(message)
+        raise DataError(f"{str(path)!r} is not a text of rows: its first line contains zero bytes.")
     tabs = ending in (".tsv", ".txt") and "\t" in outside
-    delimiter = told or ("\t" if tabs else max(",;\t|", key=outside.count))
+    delimiter = declared or ("\t" if tabs else max(",;\t|", key=outside.count))
     if delimiter not in outside and _has_more(below):
-        message = f"{str(path)!r} has one name in its first line and more values below. {_TITLE}"
-        raise DataError(message)
+        raise DataError(f"{str(path)!r} has one name in its first line and more values below. {_TITLE}")
     if delimiter not in outside and ending == ".txt":
-        message = f"{str(path)!r} has one name in its first line. If that is all, let its name end in .csv."
-        raise DataError(message)
+        raise DataError(
+            f"{str(path)!r} has one name in its first line. If that is all, let its name end in .csv."
+        )
     names = next(csv.reader(io.StringIO(header, newline=""), delimiter=delimiter), [])
     if len(names) > 1 and all(names[:-1]) and not names[-1]:
-        message = (
-            f"{str(path)!r}: the header ends in {_spoken(delimiter)}, so that column {len(names)} has no "
-            "name. Take that sign away from the end of the first line, or name the column."
+        raise DataError(
+            f"{str(path)!r}: the header ends in {_delimiter_name(delimiter)}, so that column {len(names)} "
+            "has no name. Remove it from the end of the first line, or name the column."
         )
-        raise DataError(message)
+    if len(names) > 1 and not names[0] and all(names[1:]) and UNNAMED not in names:
+        names[0] = UNNAMED
+    check_columns(repr(str(path)), len(names))
     check_names(names)
-    return TextFile(path, encoding, tuple(names), delimiter, _ends(header), above=int(bool(told)))
+    return TextFile(path, encoding, tuple(names), delimiter, _ends(header), above=int(bool(declared)))
 
 
-def sign_of(path: Path) -> str | None:
-    """Return the sign that parts a file's values, whatever its encoding; None where that cannot be told."""
+def guess_delimiter(path: Path) -> str | None:
+    """Return the delimiter of a file, in any encoding; None if it is not clear."""
     marked = [encoding for encoding in MARKS if begins_as(path, encoding)]
     for encoding in marked or (UTF_8, "cp1252"):
         with suppress(DataError, UnicodeDecodeError):

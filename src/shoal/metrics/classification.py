@@ -1,8 +1,8 @@
-"""Classification CM: records that are not like most of their class (Iyengar 2002).
+"""Classification metric CM: the share of records that differ from the majority of their class (Iyengar 2002).
 
-Lemma: merging classes never lowers it. Of all that two classes hold together, no label is more frequent
-than the most frequent of each taken together. Suppressing a class never lowers it either: then all of its
-records count, and not only those that differ from most.
+Lemma: merging classes never lowers it, because no label is more frequent in the merged class than the most
+frequent labels of both classes together. Suppressing a class never lowers it either: all of its records then
+count, not only those that differ from the majority.
 """
 
 from __future__ import annotations
@@ -14,29 +14,27 @@ import numpy as np
 
 from shoal.core.arrays import BoolArray
 from shoal.core.classes import Classes
-from shoal.core.contracts import Charge, Metric, When
+from shoal.core.contracts import Metric, RecordCost, When
 from shoal.core.problem import Problem
-from shoal.core.recoding import Recoding
+from shoal.core.recoding.recoding import Recoding
 
 
 @dataclass(frozen=True)
-class Classification(Metric):
+class ClassificationMetric(Metric):
     """Share of records that are suppressed or do not have the most frequent label of their class."""
 
     monotone: ClassVar[When] = When.WITHOUT_SUPPRESSION
 
     @property
     def needs_label(self) -> bool:
-        """Labels are all that it looks at."""
         return True
 
     @property
-    def charge(self) -> Charge:
-        """A record costs 1 where its class does not tell its label."""
-        return Charge.MINORITY
+    def record_cost(self) -> RecordCost:
+        return RecordCost.MINORITY
 
     def loss(self, problem: Problem, recoding: Recoding, classes: Classes, suppressed: BoolArray) -> float:
-        """Count the records that are suppressed or differ from most, and divide by all."""
+        """Return the share of records that are suppressed or differ from the majority."""
         labels = classes.labels
         most = labels.greatest(labels.counts.astype(np.float64))
         return float(np.where(suppressed, classes.sizes, classes.sizes - most).sum()) / classes.records

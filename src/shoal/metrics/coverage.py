@@ -1,4 +1,4 @@
-"""Coverage loss: which share of a column's values a record's group covers (LM of Iyengar 2002; NCP)."""
+"""Coverage loss: the share of a column's values that a record's group covers (LM of Iyengar 2002; NCP)."""
 
 from __future__ import annotations
 
@@ -9,29 +9,33 @@ import numpy as np
 
 from shoal.core.arrays import BoolArray, FloatArray
 from shoal.core.classes import Classes
-from shoal.core.contracts import Metric, When
-from shoal.core.groups import shares
-from shoal.core.hierarchy import Hierarchy
-from shoal.core.lattice import Node
+from shoal.core.contracts import ColumnTotal, Metric, When
+from shoal.core.hierarchy.hierarchy import Hierarchy
+from shoal.core.lattice.lattice import Node
 from shoal.core.problem import Problem
-from shoal.core.recoding import Recoding
+from shoal.core.recoding.groups import shares
+from shoal.core.recoding.recoding import Recoding
 
 
 @dataclass(frozen=True)
 class Coverage(Metric):
-    """Average (values of the group - 1) / (values of the column - 1); a suppressed record counts 1."""
+    """Average (values in the group - 1) / (values in the column - 1); a suppressed record counts as 1."""
 
     aggregate: Literal["mean", "geometric"] = "mean"
-    """Over columns: their mean, or the product of (1 + loss of a column), each to the power of its share
-    of the weights, minus 1.
+    """How columns combine: by their mean, or by the product of (1 + loss of a column), each to the power of
+    the column's share of the weights, minus 1.
     """
 
     monotone: ClassVar[When] = When.WITHOUT_SUPPRESSION
     separable: ClassVar[When] = When.WITHOUT_SUPPRESSION
     weighted: ClassVar[bool] = True
 
+    @property
+    def over_columns(self) -> ColumnTotal | None:
+        return ColumnTotal.MEAN if self.aggregate == "mean" else None
+
     def loss(self, problem: Problem, recoding: Recoding, classes: Classes, suppressed: BoolArray) -> float:
-        """Combine the columns' losses, in which suppressed records count 1."""
+        """Combine the losses of the columns; a suppressed record counts as 1."""
         columns = self.by_column(problem, recoding, classes, suppressed)
         parts = self._parts(np.array(columns), np.array(problem.weights))
         return float(self.total(parts.sum()))
@@ -39,7 +43,7 @@ class Coverage(Metric):
     def by_column(
         self, problem: Problem, recoding: Recoding, classes: Classes, suppressed: BoolArray
     ) -> list[float]:
-        """Return each column's own loss, whatever its weight."""
+        """Return the unweighted loss of each column."""
         if recoding.node is None:
             return self._by_class(problem, recoding, classes, suppressed)
         return self._by_value(problem, recoding.node, classes, suppressed)
@@ -48,14 +52,16 @@ class Coverage(Metric):
         self, problem: Problem, recoding: Recoding, classes: Classes, suppressed: BoolArray
     ) -> list[float]:
         columns = []
-        # A sensitive column that is released apart comes last and is not measured.
-        for column, (hierarchy, groups) in enumerate(zip(problem.hierarchies, recoding.about, strict=False)):
+        # A sensitive column that is released in a separate table comes last and is not measured.
+        for column, (hierarchy, groups) in enumerate(
+            zip(problem.hierarchies, recoding.column_groups, strict=False)
+        ):
             share = np.where(suppressed, 1.0, groups.shares(hierarchy)[classes.counts.codes(column)])
             columns.append(float((classes.sizes * share).sum()) / problem.records)
         return columns
 
     def _by_value(self, problem: Problem, node: Node, classes: Classes, suppressed: BoolArray) -> list[float]:
-        lost = classes.counts.near().only(suppressed) if suppressed.any() else None
+        lost = classes.counts.in_memory().only(suppressed) if suppressed.any() else None
         columns = []
         for column, level in enumerate(node):
             hierarchy = problem.hierarchies[column]
@@ -67,7 +73,6 @@ class Coverage(Metric):
         return columns
 
     def table(self, problem: Problem) -> tuple[FloatArray, ...]:
-        """Return each column's part at each level when nothing is suppressed."""
         whole = sum(problem.weights)
         parts = []
         for hierarchy, counts, weight in zip(
@@ -91,5 +96,4 @@ class Coverage(Metric):
 
 
 def _shares(hierarchy: Hierarchy, level: int) -> FloatArray:
-    """Return the loss of each group at a level."""
     return shares(hierarchy.leaves[level], hierarchy.size)

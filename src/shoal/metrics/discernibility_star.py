@@ -9,9 +9,9 @@ import numpy as np
 
 from shoal.core.arrays import BoolArray
 from shoal.core.classes import Classes
-from shoal.core.contracts import Metric, When
+from shoal.core.contracts import Metric, SizeTerms, When
 from shoal.core.problem import Problem
-from shoal.core.recoding import Recoding
+from shoal.core.recoding.recoding import Recoding
 
 
 @dataclass(frozen=True)
@@ -21,6 +21,8 @@ class DiscernibilityStar(Metric):
     monotone: ClassVar[When] = When.ALWAYS
     by_size: ClassVar[bool] = True
 
+    def size_terms(self, problem: Problem) -> SizeTerms:
+        return SizeTerms(squares=1)
+
     def loss(self, problem: Problem, recoding: Recoding, classes: Classes, suppressed: BoolArray) -> float:
-        """Add up the squared sizes of all classes."""
         return float(np.square(classes.sizes, dtype=np.float64).sum())

@@ -1,4 +1,4 @@
-"""Precision loss: how far up its hierarchy each column was taken, on average (Sweeney 2002)."""
+"""Precision loss: the mean height that columns reach in their hierarchies (Sweeney 2002)."""
 
 from __future__ import annotations
 
@@ -9,27 +9,29 @@ import numpy as np
 
 from shoal.core.arrays import BoolArray, FloatArray
 from shoal.core.classes import Classes
-from shoal.core.contracts import Metric, When
+from shoal.core.contracts import ColumnTotal, Metric, When
 from shoal.core.problem import Problem
-from shoal.core.recoding import Recoding
+from shoal.core.recoding.recoding import Recoding
 from shoal.metrics.by_level import mean_of_levels
 
 
 @dataclass(frozen=True)
 class Precision(Metric):
-    """Average level / height over the columns, by their weights, and over the records where they differ."""
+    """Average level / height over the columns by weight, and over the records if their levels differ."""
 
     monotone: ClassVar[When] = When.ALWAYS
     separable: ClassVar[When] = When.ALWAYS
     by_level: ClassVar[bool] = True
     weighted: ClassVar[bool] = True
 
+    @property
+    def over_columns(self) -> ColumnTotal:
+        return ColumnTotal.MEAN
+
     def loss(self, problem: Problem, recoding: Recoding, classes: Classes, suppressed: BoolArray) -> float:
-        """Average the columns' shares of their heights."""
         return mean_of_levels(problem, recoding, classes, self.table(problem))
 
     def table(self, problem: Problem) -> tuple[FloatArray, ...]:
-        """Return each level's share of the height, by weight."""
         whole = sum(problem.weights)
         return tuple(
             weight / whole * np.arange(hierarchy.height + 1.0) / max(1, hierarchy.height)

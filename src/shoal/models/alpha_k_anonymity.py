@@ -1,4 +1,4 @@
-"""(alpha,k)-anonymity: k records, and no value has more than alpha of a class (Wong et al. 2006)."""
+"""(alpha,k)-anonymity: k records, and no value above a share of alpha in any class (Wong et al. 2006)."""
 
 from __future__ import annotations
 
@@ -10,51 +10,68 @@ import numpy as np
 from shoal.core.arrays import BoolArray, FloatArray
 from shoal.core.classes import Classes
 from shoal.core.contracts import When
-from shoal.errors import PolicyError
+from shoal.errors import PolicyError, invalid
 from shoal.models.sensitive_model import SensitiveModel, above_caps
-from shoal.models.settings import at_least_one
-from shoal.models.thresholds import CLOSE, rounded_up, within
+from shoal.models.thresholds import TOLERANCE, at_least_one, least_bound, rounded_up
+
+_NO_CAP = 1e9  # finite, as it is multiplied by 0
 
 
 @dataclass(frozen=True, kw_only=True)
 class AlphaKAnonymity(SensitiveModel):
-    """Refuse classes of fewer than k records, or in which one sensitive value has more than alpha."""
+    """Refuse classes of fewer than k records, or in which the share of a sensitive value exceeds alpha."""
 
     alpha: float
     """The greatest share of one value in a class, above 0 and at most 1."""
     k: int
-    """The records that every class must have, 1 or more."""
+    """The number of records that every class must have, 1 or more."""
+    rarer_than: float | None = None
+    """Limit only values that a smaller share of all records has, above 0 and at most 1; by default all."""
 
+    plain_summary: ClassVar[str] = (
+        "Each record looks like k - 1 others, and no sensitive value is too frequent there."
+    )
     monotone: ClassVar[When] = When.WITHOUT_SUPPRESSION
     """A merged class has shares between those of its parts."""
 
     def __post_init__(self) -> None:
-        """Refuse settings that mean nothing."""
         if not 0 < self.alpha <= 1:
-            message = f"alpha must be above 0 and at most 1, got {self.alpha}."
-            raise PolicyError(message)
+            raise invalid("alpha", "above 0 and at most 1", self.alpha, PolicyError)
         at_least_one(k=self.k)
+        if self.rarer_than is not None and not 0 < self.rarer_than <= 1:
+            raise invalid("rarer_than", "above 0 and at most 1", self.rarer_than, PolicyError)
 
     @property
     def least_size(self) -> int:
-        """The k."""
         return self.k
 
-    def falls_short(self, classes: Classes, column: str) -> BoolArray:
-        """Mark the classes that are too small or too much of one value."""
-        spread = classes.distribution(column)
-        return (classes.sizes < self.k) | spread.having(spread.shares > self.alpha + CLOSE)
+    @property
+    def needs_reference(self) -> bool:
+        return self.rarer_than is not None
 
-    def stuck(self, classes: Classes, column: str) -> FloatArray:
-        """Bound what fails below: small classes, and what cannot be in parts that keep to alpha."""
+    def shares(self, classes: Classes, column: str) -> FloatArray:
+        """Return the share of each entry in its class; 0 for values that are not limited."""
         spread = classes.distribution(column)
-        over = above_caps(spread, np.full(len(spread.rows), self.alpha + CLOSE))
+        if self.rarer_than is None:
+            return spread.shares
+        rare = classes.column(column).shares < self.rarer_than - TOLERANCE
+        return np.where(rare[spread.codes], spread.shares, 0.0)
+
+    def violating(self, classes: Classes, column: str) -> BoolArray:
+        over = self.shares(classes, column) > self.alpha + TOLERANCE
+        return (classes.sizes < self.k) | classes.distribution(column).having(over)
+
+    def unavoidable_in(self, classes: Classes, column: str) -> FloatArray:
+        """Bound the failing records: all in a class below k, else those above alpha in any partition."""
+        limited = self.shares(classes, column) > 0
+        caps = np.where(limited, self.alpha + TOLERANCE, _NO_CAP)
+        over = above_caps(classes.distribution(column), caps)
         return np.where(classes.sizes < self.k, classes.sizes, over)
 
     def nearest(self, classes: Classes, limit: int) -> Self | None:
-        """Return the smallest alpha that these classes reach, with the same k."""
-        worst = np.max([greatest_shares(classes, c) for c in self.sensitive(classes.sensitive)], axis=0)
-        alpha = within(classes, np.where(classes.sizes < self.k, np.inf, worst), limit)
+        shares = {c: self.shares(classes, c) for c in self.sensitive(classes.sensitive)}
+        worst = np.max([classes.distribution(c).greatest(shares[c]) for c in shares], axis=0)
+        alpha = least_bound(classes, np.where(classes.sizes < self.k, np.inf, worst), limit)
         return replace(self, alpha=rounded_up(alpha)) if alpha and rounded_up(alpha) < 1 else None
 
 

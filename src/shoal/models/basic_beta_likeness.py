@@ -1,4 +1,4 @@
-"""Basic beta-likeness: no value gains too much on its share in the whole table (Cao and Karras 2012)."""
+"""Basic beta-likeness: no value's share rises too far above its share in the table (Cao and Karras 2012)."""
 
 from __future__ import annotations
 
@@ -16,10 +16,12 @@ from shoal.models.likeness import Likeness
 class BasicBetaLikeness(Likeness):
     """Refuse classes in which (q - p) / p exceeds beta for some value."""
 
+    plain_summary: ClassVar[str] = (
+        "No sensitive value becomes much more likely for a group than for everyone."
+    )
     monotone: ClassVar[When] = When.WITHOUT_SUPPRESSION
-    """A merged class gains no more than the part that gained most."""
-    values_alone = True
+    """The gain in a merged class is at most the greatest gain in its parts."""
+    ignores_size = True
 
     def gains(self, shares: FloatArray) -> FloatArray:
-        """Allow every value the same gain."""
         return np.full(len(shares), self.beta)

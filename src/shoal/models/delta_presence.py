@@ -1,8 +1,8 @@
-"""delta-presence: nobody of a population is too surely in the table, or not in it (Nergiz et al. 2007)."""
+"""delta-presence: no presence or absence of a person becomes too certain (Nergiz et al. 2007)."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, Self
 
 import numpy as np
@@ -11,57 +11,55 @@ from shoal.core.arrays import BoolArray, FloatArray
 from shoal.core.classes import Classes
 from shoal.core.contracts import Model, When
 from shoal.errors import PolicyError
-from shoal.models.thresholds import CLOSE, rounded_up, within
+from shoal.models.thresholds import TOLERANCE, least_bound, rounded_up
 
 
 @dataclass(frozen=True)
 class DeltaPresence(Model):
-    """Refuse classes whose share of the population's class is outside the bounds."""
+    """Refuse classes whose share of the population's records in the same class is outside the bounds."""
 
     maximum: float
     """The greatest share of a class of the population that may be in the table, from 0 to 1."""
-    population: str
-    """The file that the records were drawn from: at least the table's records, in the same columns."""
+    population: str = field(metadata={"kind": "file"})
+    """The file of the population: all records of the table and usually more, in the same columns."""
     minimum: float = 0.0
     """The least such share, from 0 to 1."""
 
+    plain_summary: ClassVar[str] = "Nobody can be sure whether a person of the population is in the table."
     monotone: ClassVar[When] = When.WITHOUT_SUPPRESSION
     """A merged class has a share between those of its parts."""
 
     def __post_init__(self) -> None:
-        """Refuse bounds that mean nothing."""
         if not 0 <= self.minimum <= self.maximum <= 1:
-            message = f"Bounds must be 0 <= minimum <= maximum <= 1, got {self.minimum} and {self.maximum}."
-            raise PolicyError(message)
+            raise PolicyError(
+                f"Bounds must be 0 <= minimum <= maximum <= 1, got {self.minimum} and {self.maximum}."
+            )
 
     @property
     def population_table(self) -> str:
-        """The population."""
         return self.population
 
     def violations(self, classes: Classes) -> BoolArray:
-        """Mark the classes that tell too surely who is in the table, or who is not."""
         presence = classes.sizes / classes.in_population
-        inside: BoolArray = (presence <= self.maximum + CLOSE) & (presence >= self.minimum - CLOSE)
+        inside: BoolArray = (presence <= self.maximum + TOLERANCE) & (presence >= self.minimum - TOLERANCE)
         return ~inside
 
     def holds(self, classes: Classes, suppressed: BoolArray) -> bool:
-        """Tell whether nobody is surely absent, where a least presence is asked for."""
+        """With a minimum, nobody of the population may be certainly absent."""
         if self.minimum <= 0:
             return True
         return bool(not suppressed.any() and classes.in_population.sum() == classes.population_records)
 
     def unavoidable(self, classes: Classes) -> FloatArray:
-        """Bound what fails below: s - maximum p records are too many, and each that fails takes one of p."""
-        cap = self.maximum + CLOSE
+        """Bound the failing records: s - maximum * p are too many; suppressing one lowers p by one."""
+        cap = self.maximum + TOLERANCE
         if cap >= 1:
             return np.zeros(len(classes))
         over: FloatArray = np.maximum(classes.sizes - cap * classes.in_population, 0) / (1 - cap)
         return np.minimum(over, classes.sizes)
 
     def nearest(self, classes: Classes, limit: int) -> Self | None:
-        """Return the smallest greatest presence that these classes reach."""
-        maximum = within(classes, classes.sizes / classes.in_population, limit)
+        maximum = least_bound(classes, classes.sizes / classes.in_population, limit)
         if maximum is None or not self.minimum <= rounded_up(maximum) < 1:
             return None
         return replace(self, maximum=rounded_up(maximum))

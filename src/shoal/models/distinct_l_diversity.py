@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
@@ -11,8 +12,7 @@ from shoal.core.arrays import BoolArray, FloatArray
 from shoal.core.classes import Classes
 from shoal.core.contracts import When
 from shoal.models.sensitive_model import SensitiveModel
-from shoal.models.settings import at_least_one
-from shoal.models.thresholds import within
+from shoal.models.thresholds import at_least_one, least_bound
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,37 +20,36 @@ class DistinctLDiversity(SensitiveModel):
     """Refuse classes with fewer than l distinct values of a sensitive column."""
 
     l: int
-    """The different values that every class must hold, 1 or more."""
+    """The number of different values that every class must contain, 1 or more."""
 
+    plain_summary: ClassVar[str] = "Records that look alike have at least l different sensitive values."
     monotone: ClassVar[When] = When.ALWAYS
     """Merging classes never lowers the number of different values."""
-    values_alone = True
+    ignores_size = True
 
     def __post_init__(self) -> None:
-        """Refuse an l that means nothing."""
         at_least_one(l=self.l)
 
-    def about_values(self) -> str:
-        """Say how many there are."""
+    def values_sentence(self) -> str:
         return f"Every group that looks alike holds at least {self.l} different sensitive values"
 
     @property
     def least_size(self) -> int:
-        """A class with l distinct values has l records."""
         return self.l
 
-    def falls_short(self, classes: Classes, column: str) -> BoolArray:
-        """Mark the classes with fewer than l distinct values."""
+    def least_values(self, available: Sequence[str]) -> Mapping[str, int]:
+        return dict.fromkeys(self.sensitive(available), self.l)
+
+    def violating(self, classes: Classes, column: str) -> BoolArray:
         short: BoolArray = classes.distinct(column) < self.l
         return short
 
-    def stuck(self, classes: Classes, column: str) -> FloatArray:
-        """Everything in a class that falls short: its parts hold no more values."""
-        return np.where(self.falls_short(classes, column), classes.sizes, 0.0)
+    def unavoidable_in(self, classes: Classes, column: str) -> FloatArray:
+        """Return all records of a failing class: its parts have no more values."""
+        return np.where(self.violating(classes, column), classes.sizes, 0.0)
 
     def nearest(self, classes: Classes, limit: int) -> Self | None:
-        """Return the largest l that these classes reach within the limit."""
         columns = self.sensitive(classes.sensitive)
         distinct = np.min([classes.distinct(column) for column in columns], axis=0)
-        worst = within(classes, -distinct.astype(np.float64), limit)
+        worst = least_bound(classes, -distinct.astype(np.float64), limit)
         return None if worst is None else replace(self, l=int(-worst))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
@@ -11,9 +12,9 @@ import numpy as np
 from shoal.core.arrays import BoolArray, FloatArray
 from shoal.core.classes import Classes
 from shoal.core.contracts import When
-from shoal.errors import PolicyError
+from shoal.errors import PolicyError, invalid
 from shoal.models.sensitive_model import SensitiveModel
-from shoal.models.thresholds import CLOSE, rounded_up, within
+from shoal.models.thresholds import TOLERANCE, least_bound, rounded_up
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,44 +22,44 @@ class EntropyLDiversity(SensitiveModel):
     """Refuse classes whose entropy of a sensitive column is below the logarithm of l."""
 
     l: float
-    """The equally frequent values that a class must be worth, 1 or more; fractions are allowed."""
+    """The number of equally frequent values with the required entropy, 1 or more, not necessarily whole."""
 
+    plain_summary: ClassVar[str] = (
+        "Records that look alike are as mixed as l equally frequent sensitive values."
+    )
     monotone: ClassVar[When] = When.WITHOUT_SUPPRESSION
     """A merged class has at least the mean entropy of its parts."""
-    values_alone = True
+    ignores_size = True
 
     def __post_init__(self) -> None:
-        """Refuse an l that means nothing."""
         if not 1 <= self.l < math.inf:
-            message = f"l must be a number of at least 1, got {self.l}."
-            raise PolicyError(message)
+            raise invalid("l", "a number of at least 1", self.l, PolicyError)
 
-    def about_values(self) -> str:
-        """Say how many there are."""
+    def values_sentence(self) -> str:
         return f"Sensitive values in every group are as mixed as {self.l:g} equally frequent ones"
 
     @property
     def least_size(self) -> int:
-        """A class of l distinct values has as many records."""
         return math.ceil(self.l)
 
-    def falls_short(self, classes: Classes, column: str) -> BoolArray:
-        """Mark the classes of too little entropy, or of fewer than l distinct values."""
-        short: BoolArray = entropies(classes, column) < math.log(self.l) - CLOSE
+    def least_values(self, available: Sequence[str]) -> Mapping[str, int]:
+        return dict.fromkeys(self.sensitive(available), math.ceil(self.l))
+
+    def violating(self, classes: Classes, column: str) -> BoolArray:
+        short: BoolArray = entropies(classes, column) < math.log(self.l) - TOLERANCE
         return short | (classes.distinct(column) < math.ceil(self.l))
 
-    def stuck(self, classes: Classes, column: str) -> FloatArray:
-        """Bound what fails below: entropy is no less than its parts' mean, and parts that pass have ln l."""
+    def unavoidable_in(self, classes: Classes, column: str) -> FloatArray:
+        """Bound the failing records: entropy is at least the mean of the parts, and ln l if they pass."""
         if self.l == 1:
             return np.zeros(len(classes))
-        missing = 1 - (entropies(classes, column) + CLOSE) / math.log(self.l)
+        missing = 1 - (entropies(classes, column) + TOLERANCE) / math.log(self.l)
         few = classes.distinct(column) < math.ceil(self.l)
         return np.where(few, classes.sizes, classes.sizes * np.clip(missing, 0, 1))
 
     def nearest(self, classes: Classes, limit: int) -> Self | None:
-        """Return the largest l that these classes reach."""
         least = np.min([entropies(classes, c) for c in self.sensitive(classes.sensitive)], axis=0)
-        worst = within(classes, -np.exp(least), limit)
+        worst = least_bound(classes, -np.exp(least), limit)
         l = None if worst is None else -rounded_up(worst)
         return replace(self, l=l) if l and l > 1 else None
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, Self
 
 from shoal.core.arrays import BoolArray
 from shoal.core.classes import Classes
 from shoal.core.contracts import Model, When
-from shoal.models.settings import at_least_one
-from shoal.models.thresholds import within
+from shoal.models.thresholds import at_least_one, least_bound
 
 
 @dataclass(frozen=True)
@@ -17,28 +16,25 @@ class KMap(Model):
     """Refuse classes that fewer than k records of a population fall into."""
 
     k: int
-    """The records that every class must have in the population, 1 or more."""
-    population: str
-    """The file that the records were drawn from: at least the table's records, in the same columns."""
+    """The number of population records that every class must have, 1 or more."""
+    population: str = field(metadata={"kind": "file"})
+    """The file of the population: all records of the table and usually more, in the same columns."""
 
+    plain_summary: ClassVar[str] = "Each record looks like at least k persons of the population."
     monotone: ClassVar[When] = When.ALWAYS
-    """Merging classes never lowers their records in the population."""
+    """Merging classes never lowers their number of population records."""
 
     def __post_init__(self) -> None:
-        """Refuse a k that means nothing."""
         at_least_one(k=self.k)
 
     @property
     def population_table(self) -> str:
-        """The population."""
         return self.population
 
     def violations(self, classes: Classes) -> BoolArray:
-        """Mark the classes with fewer than k records in the population."""
         short: BoolArray = classes.in_population < self.k
         return short
 
     def nearest(self, classes: Classes, limit: int) -> Self | None:
-        """Return the largest k that these classes reach within the limit."""
-        worst = within(classes, -classes.in_population.astype(float), limit)
+        worst = least_bound(classes, -classes.in_population.astype(float), limit)
         return None if worst is None else replace(self, k=int(-worst))

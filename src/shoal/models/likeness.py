@@ -1,4 +1,4 @@
-"""What basic and enhanced beta-likeness share: a cap on each value's share, from that in the whole input."""
+"""The base of basic and enhanced beta-likeness: each value's share in the input sets a cap on its share."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ import numpy as np
 from shoal.core.arrays import BoolArray, FloatArray
 from shoal.core.classes import Classes
 from shoal.models.sensitive_model import SensitiveModel, above_caps
-from shoal.models.settings import above_zero
-from shoal.models.thresholds import CLOSE, rounded_up, within
+from shoal.models.thresholds import TOLERANCE, above_zero, least_bound, rounded_up
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,47 +22,43 @@ class Likeness(SensitiveModel):
     """The greatest relative gain, above 0; 1 allows twice the share."""
 
     def __post_init__(self) -> None:
-        """Refuse a beta that means nothing."""
         above_zero(beta=self.beta)
 
     @property
     def needs_reference(self) -> bool:
-        """Classes are compared with the whole input."""
         return True
 
     @abstractmethod
     def gains(self, shares: FloatArray) -> FloatArray:
-        """Return by how much, relatively, each share of the whole input may be exceeded."""
+        """Return the allowed relative gain over each share of the input."""
 
     def caps(self, classes: Classes, column: str) -> FloatArray:
-        """Return the share that each entry may have in its class."""
+        """Return the maximum share of each entry in its class."""
         shares = classes.column(column).shares
-        caps: FloatArray = shares * (1 + self.gains(shares)) * (1 + CLOSE)
+        caps: FloatArray = shares * (1 + self.gains(shares)) * (1 + TOLERANCE)
         return caps[classes.distribution(column).codes]
 
-    def falls_short(self, classes: Classes, column: str) -> BoolArray:
-        """Mark the classes in which some value gains too much."""
+    def violating(self, classes: Classes, column: str) -> BoolArray:
         spread = classes.distribution(column)
         return spread.having(~(spread.shares <= self.caps(classes, column)))
 
-    def stuck(self, classes: Classes, column: str) -> FloatArray:
-        """Bound what fails below: what cannot be in parts in which every value keeps to its cap."""
+    def unavoidable_in(self, classes: Classes, column: str) -> FloatArray:
+        """Bound the failing records: those that exceed the caps in any partition."""
         return above_caps(classes.distribution(column), self.caps(classes, column))
 
     def nearest(self, classes: Classes, limit: int) -> Self | None:
-        """Return the smallest beta that these classes reach."""
         columns = self.sensitive(classes.sensitive)
         worst = np.max([self.needed(classes, column) for column in columns], axis=0)
-        beta = within(classes, worst, limit)
+        beta = least_bound(classes, worst, limit)
         return replace(self, beta=rounded_up(beta)) if beta else None
 
     def needed(self, classes: Classes, column: str) -> FloatArray:
-        """Return the least beta that each class would pass; infinite where none would do."""
+        """Return the smallest beta that each class passes; infinite if there is none."""
         return greatest_gains(classes, column)
 
 
 def greatest_gains(classes: Classes, column: str) -> FloatArray:
-    """Return the greatest relative gain of a value on its share in the whole input, in each class."""
+    """Return the greatest relative gain over the share in the input, per class."""
     spread = classes.distribution(column)
     gains = spread.shares / classes.column(column).shares[spread.codes] - 1
     return spread.greatest(np.maximum(gains, 0))

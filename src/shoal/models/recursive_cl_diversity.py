@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
@@ -11,54 +12,57 @@ from shoal.core.arrays import BoolArray, FloatArray, IntArray
 from shoal.core.classes import Classes, Distribution
 from shoal.core.contracts import When
 from shoal.models.sensitive_model import SensitiveModel
-from shoal.models.settings import above_zero, at_least_one
-from shoal.models.thresholds import rounded_up, within
+from shoal.models.thresholds import above_zero, at_least_one, least_bound, rounded_up
 
 
 @dataclass(frozen=True, kw_only=True)
 class RecursiveClDiversity(SensitiveModel):
-    """Refuse classes whose most frequent value is not below c times those from the l-th on."""
+    """Refuse classes whose top value has at least c times the records of the l-th and later values."""
 
     c: float
-    """How many times the rest the most frequent value must stay below, above 0."""
+    """The factor, above 0: the most frequent value must have fewer records than this many times the rest."""
     l: int
-    """The value, by frequency, from which on the rest is counted, 1 or more."""
+    """The rank, by frequency, of the first value that counts as the rest, 1 or more."""
 
+    plain_summary: ClassVar[str] = (
+        "The most frequent sensitive value does not outweigh the others in any group."
+    )
     monotone: ClassVar[When] = When.WITHOUT_SUPPRESSION
-    """Merged, the most frequent value has at most the sum over the parts, and the rest at least."""
-    values_alone = True
+    """In a merged class, the top value has at most the sum over the parts, the rest at least the sum."""
+    ignores_size = True
 
     def __post_init__(self) -> None:
-        """Refuse settings that mean nothing."""
         above_zero(c=self.c)
         at_least_one(l=self.l)
 
     @property
     def least_size(self) -> int:
-        """There must be an l-th value."""
         return self.l
 
-    def falls_short(self, classes: Classes, column: str) -> BoolArray:
+    def least_values(self, available: Sequence[str]) -> Mapping[str, int]:
+        return dict.fromkeys(self.sensitive(available), self.l)
+
+    def violating(self, classes: Classes, column: str) -> BoolArray:
         """Mark the classes in which f1 < c (f_l + ... + f_m) does not hold."""
         first, tail = heads_and_tails(classes, column, self.l)
         return ~(first < self.c * tail)
 
-    def stuck(self, classes: Classes, column: str) -> FloatArray:
-        """Bound what fails below: f1 - c (f_l + ... + f_m), and everything where there is no l-th value.
+    def unavoidable_in(self, classes: Classes, column: str) -> FloatArray:
+        """Bound the failing records: f1 - c (f_l + ... + f_m); all records if there is no l-th value.
 
         Lemma: a class passes if f(v) < c (n - f(S)) for every value v and every set S of l - 1 values. For
-        the v and S of this class that is a sum over its parts: below 0 in parts that pass, and at most
-        their records in others.
+        the v and S of this class, f(v) - c (n - f(S)) is a sum over its parts: below 0 in passing parts, and
+        at most the number of records in the others.
         """
         first, tail = heads_and_tails(classes, column, self.l)
         return np.where(tail == 0, classes.sizes, np.maximum(first - self.c * tail, 0))
 
     def nearest(self, classes: Classes, limit: int) -> Self | None:
-        """Return the smallest c that these classes reach, or the largest l where there is no l-th value."""
+        """Return the smallest c that these classes reach, or the largest l if there is no l-th value."""
         for l in range(self.l, 1, -1):
-            c = within(classes, self._bounds(classes, l), limit)
+            c = least_bound(classes, self._bounds(classes, l), limit)
             if c is not None and (l == self.l or c < self.c):
-                return replace(self, c=rounded_up(c, beyond=True)) if l == self.l else replace(self, l=l)
+                return replace(self, c=rounded_up(c, strictly=True)) if l == self.l else replace(self, l=l)
         return None
 
     def _bounds(self, classes: Classes, l: int) -> FloatArray:
@@ -68,13 +72,13 @@ class RecursiveClDiversity(SensitiveModel):
 
 
 def least_c(classes: Classes, column: str, l: int) -> FloatArray:
-    """Return the bound above which c lets each class pass; infinite where there is no l-th value."""
+    """Return the value that c must exceed for each class to pass; infinite if there is no l-th value."""
     first, tail = heads_and_tails(classes, column, l)
     return np.where(tail > 0, first / np.maximum(tail, 1), np.inf)
 
 
 def heads_and_tails(classes: Classes, column: str, l: int) -> tuple[IntArray, IntArray]:
-    """Return, of each class, the records of the most frequent value and those from the l-th on."""
+    """Return, per class, the number of records of the top value, and of the l-th and later values."""
     spread = classes.distribution(column)
     return spread.once((heads_and_tails, l), lambda: _heads_and_tails(spread, l))
 
@@ -84,6 +88,6 @@ def _heads_and_tails(spread: Distribution, l: int) -> tuple[IntArray, IntArray]:
     counts = spread.counts[order]
     ends = np.cumsum(spread.distinct)
     starts = ends - spread.distinct
-    before = np.concatenate(([0], np.cumsum(counts)))  # records in the entries before, most frequent first
+    before = np.concatenate(([0], np.cumsum(counts)))  # records in the preceding entries
     tail = before[ends] - before[np.minimum(starts + min(l - 1, len(counts)), ends)]
     return counts[starts], tail

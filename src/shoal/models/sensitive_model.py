@@ -1,10 +1,10 @@
-"""What models about one sensitive column, or all of them, have in common."""
+"""The base class of models for one sensitive column or all of them."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -13,74 +13,73 @@ from shoal.core.classes import Classes, Distribution
 from shoal.core.contracts import Model
 from shoal.errors import PolicyError, UnknownName
 from shoal.models import MODELS
-from shoal.models.thresholds import CLOSE
+from shoal.models.thresholds import TOLERANCE
 
-_ROOM = 1e-6  # less than this is not told from nothing
+_ROOM = 1e-6  # smaller differences are treated as zero
 
 
 @dataclass(frozen=True)
 class SensitiveModel(Model):
-    """A model that every class must satisfy for a sensitive column, or for each of them."""
+    """A model that every class must satisfy for one sensitive column, or for each of them."""
 
-    column: str | None = None
-    """The sensitive column to look at; without it, every one."""
+    column: str | None = field(default=None, metadata={"kind": "sensitive-column"})
+    """The sensitive column to check; without it, all of them."""
 
     def sensitive(self, available: Sequence[str]) -> tuple[str, ...]:
-        """Name the model's column, or every sensitive one."""
+        """Return the column of the model, or all sensitive columns."""
         if self.column is not None and self.column not in available:
             raise UnknownName(self.column, "sensitive column", available)
         if not available:
-            message = f"{MODELS.name_of(self)} needs a column whose role is sensitive. Give one that role."
-            raise PolicyError(message)
+            raise PolicyError(
+                f"{MODELS.name_of(self)} needs a column whose role is sensitive. Give one that role."
+            )
         return tuple(available) if self.column is None else (self.column,)
 
     def in_words(self) -> str | None:
-        """Say what is so of the sensitive values, and of which column where it is named."""
-        told = self.about_values()
-        return told and (f"{told} ({self.column})." if self.column else f"{told}.")
+        sentence = self.values_sentence()
+        return sentence and (f"{sentence} ({self.column})." if self.column else f"{sentence}.")
 
-    def about_values(self) -> str | None:
-        """Say what is so of the sensitive values, without a full stop."""
+    def values_sentence(self) -> str | None:
+        """Describe the sensitive values of a class, without a full stop; None if there is no description."""
         return None
 
     def violations(self, classes: Classes) -> BoolArray:
-        """Mark the classes that fall short for some column."""
-        found = classes.nothing()
+        mask = classes.nothing()
         for column in self.sensitive(classes.sensitive):
-            found |= self.falls_short(classes, column)
-        return found
+            mask |= self.violating(classes, column)
+        return mask
 
     @abstractmethod
-    def falls_short(self, classes: Classes, column: str) -> BoolArray:
-        """Mark the classes that fall short for one column."""
+    def violating(self, classes: Classes, column: str) -> BoolArray:
+        """Mark the classes that violate the model for one column."""
 
     def unavoidable(self, classes: Classes) -> FloatArray:
-        """Take, of each class, the column for which most records are refused below."""
-        found = np.zeros(len(classes))
+        """Take the maximum over the columns."""
+        records = np.zeros(len(classes))
         for column in self.sensitive(classes.sensitive):
-            np.maximum(found, self.stuck(classes, column), out=found)
-        return found
+            np.maximum(records, self.unavoidable_in(classes, column), out=records)
+        return records
 
     @abstractmethod
-    def stuck(self, classes: Classes, column: str) -> FloatArray:
-        """Return how many records of each class are refused, here and below, for one column."""
+    def unavoidable_in(self, classes: Classes, column: str) -> FloatArray:
+        """Return, per class, a lower bound on the records that fail here and at every node below."""
 
 
 def above_caps(spread: Distribution, caps: FloatArray, patience: float = 0.0) -> FloatArray:
-    """Return the records that cannot be in parts in which every value keeps to its cap, (classes,).
+    """Return the number of records that cannot be in parts in which no value exceeds its cap, (classes,).
 
-    `caps` are shares, one per entry. Lemma: take any set of values. Parts that pass have at most the sum of
-    their caps (and `patience`) of it, others at most everything. So if a class has the share s of the set
-    and the caps' sum c is below 1, parts with at least (s - c) / (1 - c) of its records fail. The set for
-    which this is most is found by Dinkelbach's iteration: a value belongs to it if its share exceeds
-    (1 - failing) of its cap.
+    `caps` are shares, one per entry. Lemma: take any set of values. Its share in a passing part is at most
+    the sum of its caps (plus `patience`), and in other parts at most 1. So if the set has share s of a class
+    and the sum c of the caps is below 1, parts with at least (s - c) / (1 - c) of its records fail.
+    Dinkelbach's iteration finds the set for which this is greatest: a value belongs to it if its share
+    exceeds (1 - failing) times its cap.
     """
     failing = np.zeros(len(spread.sizes))
     while True:
         chosen = spread.shares > (1 - failing[spread.rows]) * caps
         share = spread.sums(np.where(chosen, spread.shares, 0.0))
         room = 1 - patience - spread.sums(np.where(chosen, caps, 0.0))
-        found = np.where(room > _ROOM, 1 - (1 - share) / np.maximum(room, _ROOM), 0.0)
-        if not (found > failing + CLOSE).any():
-            return np.multiply(spread.sizes, np.clip(failing - CLOSE, 0, 1), dtype=np.float64)
-        failing = np.maximum(failing, found)
+        excess = np.where(room > _ROOM, 1 - (1 - share) / np.maximum(room, _ROOM), 0.0)
+        if not (excess > failing + TOLERANCE).any():
+            return np.multiply(spread.sizes, np.clip(failing - TOLERANCE, 0, 1), dtype=np.float64)
+        failing = np.maximum(failing, excess)

@@ -1,4 +1,4 @@
-"""Thresholds: how real numbers are compared with them, and which would be met."""
+"""Thresholds: validation, comparison of real numbers, and the nearest setting that is satisfied."""
 
 from __future__ import annotations
 
@@ -8,20 +8,40 @@ import numpy as np
 
 from shoal.core.arrays import FloatArray
 from shoal.core.classes import Classes
-
-CLOSE = 1e-9  # real thresholds are compared with this much patience
-_FINE = 10_000  # steps in 1 that a proposed setting is rounded to
+from shoal.errors import PolicyError, invalid
 
 
-def within(classes: Classes, measures: FloatArray, limit: int) -> float | None:
-    """Return the least bound that the measures of classes keep to, if so many records may exceed it."""
+def at_least_one(**settings: int) -> None:
+    """Refuse whole numbers below 1."""
+    for name, value in settings.items():
+        if value < 1:
+            raise invalid(name, "at least 1", value, PolicyError)
+
+
+def above_zero(**settings: float) -> None:
+    """Refuse numbers that are not finite and above 0."""
+    for name, value in settings.items():
+        if not 0 < value < math.inf:
+            raise invalid(name, "a number above 0", value, PolicyError)
+
+
+TOLERANCE = 1e-9  # the tolerance for comparing real thresholds
+_STEPS = 10_000  # proposed settings are rounded to multiples of 1 / _STEPS
+
+
+def least_bound(classes: Classes, measures: FloatArray, limit: int) -> float | None:
+    """Return the smallest bound that all classes meet, except for at most `limit` records."""
     order = np.argsort(-measures, kind="stable")
-    exceeding = np.cumsum(classes.sizes[order]) - classes.sizes[order]  # records in the classes before
+    exceeding = np.cumsum(classes.sizes[order]) - classes.sizes[order]  # records in the preceding classes
     allowed = np.flatnonzero(exceeding <= limit)
     last = measures[order][allowed[-1]]
     return float(last) if math.isfinite(last) else None
 
 
-def rounded_up(bound: float, *, beyond: bool = False) -> float:
-    """Round a bound up to four decimals; `beyond` it where it must not be reached."""
-    return (math.floor(bound * _FINE) + 1) / _FINE if beyond else math.ceil(bound * _FINE - CLOSE) / _FINE
+def rounded_up(bound: float, *, strictly: bool = False) -> float:
+    """Round a bound up to four decimals; with `strictly`, to a value above it."""
+    return (
+        (math.floor(bound * _STEPS) + 1) / _STEPS
+        if strictly
+        else math.ceil(bound * _STEPS - TOLERANCE) / _STEPS
+    )

@@ -1,1 +1,1 @@
-"""The studio: the custodian's desk, in a browser; the same workflow as the command line."""
+"""The studio: the workflow of the command line in a browser, and as an API."""

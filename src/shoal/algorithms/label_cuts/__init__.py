@@ -1,0 +1,1 @@
+"""Searches over cuts through hierarchies: top-down specialization and bottom-up generalization."""

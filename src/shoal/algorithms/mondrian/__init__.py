@@ -1,0 +1,1 @@
+"""Mondrian and its compiled partition."""

@@ -1,0 +1,130 @@
+"""Compiled loops that move the rows of regions to their children."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.algorithms.mondrian.tables import FINAL, KEPT, RankArray, longest
+from shoal.core.arrays import IntArray
+from shoal.core.compilation import compiled
+
+
+@compiled
+def measure(
+    start: int,  # the regions to process
+    stop: int,
+    sizes: IntArray,  # (rows,)
+    begins: IntArray,  # (regions + 1,)
+    parts: IntArray,  # (regions,)
+    firsts: IntArray,  # (regions,): the first of a region's children
+    children: RankArray,  # (rows,)
+    splits: IntArray,  # (regions, 2)
+    child_rows: IntArray,  # (children,), zeros at first: the rows of each child
+    child_records: IntArray,  # (children,), zeros at first: the records of each child
+) -> None:
+    """Count the rows and records of each child."""
+    for region in range(start, stop):
+        if parts[region] == FINAL:
+            continue
+        first = firsts[region]
+        begin = begins[region]
+        end = begins[region + 1]
+        if parts[region] == KEPT:
+            child_rows[first] = end - begin
+            for row in range(begin, end):
+                child_records[first] += sizes[row]
+            continue
+        for row in range(begin, end):
+            child = first + children[row]
+            child_rows[child] += 1
+            child_records[child] += sizes[row]
+        if splits[region, 0] >= 0:  # counted only on the left so far
+            more = sizes[splits[region, 0]] - splits[region, 1]
+            child_rows[first + 1] += 1
+            child_records[first] -= more
+            child_records[first + 1] += more
+
+
+@compiled
+def divide(
+    start: int,  # the regions to divide
+    stop: int,
+    ranks: RankArray,  # (columns, rows)
+    sizes: IntArray,  # (rows,)
+    rows: IntArray,  # (rows,)
+    begins: IntArray,  # (regions + 1,)
+    parts: IntArray,  # (regions,)
+    firsts: IntArray,  # (regions,): the first of a region's children
+    children: RankArray,  # (rows,)
+    splits: IntArray,  # (regions, 2)
+    child_begins: IntArray,  # (children + 1,)
+    final_begins: IntArray,  # (regions,): the output position of each final region
+    new_ranks: RankArray,  # written: the next three are like those above
+    new_sizes: IntArray,
+    new_rows: IntArray,
+    final_sizes: IntArray,  # written: the rows of final regions
+    final_rows: IntArray,
+) -> None:
+    """Move rows to their children, in the same order, and rows of final regions to the output."""
+    most = longest(begins, start, stop)
+    sources = np.empty(most + 1, np.uint32)  # an unsigned index needs no check for negative values
+    cursors = np.empty(most + 1, np.int64)
+    for region in range(start, stop):
+        begin, end = begins[region], begins[region + 1]
+        if parts[region] == FINAL:
+            to = final_begins[region]
+            final_sizes[to : to + end - begin] = sizes[begin:end]
+            final_rows[to : to + end - begin] = rows[begin:end]
+            continue
+        first = firsts[region]
+        to = child_begins[first]
+        count = child_begins[first + parts[region]] - to
+        split = splits[region, 0]
+        left = 0
+        right = 0
+        if parts[region] == KEPT:
+            for row in range(end - begin):
+                sources[row] = row
+        else:
+            for child in range(parts[region]):
+                cursors[child] = child_begins[first + child] - to
+            left, right = _in_order(children[begin:end], split - begin, cursors, sources)
+        _gather(ranks[:, begin:end], sources, new_ranks[:, to : to + count])
+        for row in range(count):
+            new_sizes[to + row] = sizes[begin + sources[row]]
+            new_rows[to + row] = rows[begin + sources[row]]
+        if split >= 0:
+            new_sizes[to + left] = splits[region, 1]
+            new_sizes[to + right] = sizes[split] - splits[region, 1]
+
+
+@compiled
+def _gather(ranks: RankArray, sources: NDArray[np.uint32], new_ranks: RankArray) -> None:
+    """Copy the ranks of the source rows to the new rows, column by column."""
+    for column in range(ranks.shape[0]):
+        source, target = ranks[column], new_ranks[column]
+        for row in range(len(target)):
+            target[row] = source[sources[row]]
+
+
+@compiled
+def _in_order(
+    children: RankArray,  # (rows,): of one region
+    split: int,  # the row that goes to both sides; below 0: none
+    cursors: IntArray,  # (children,): the start of each child
+    sources: NDArray[np.uint32],  # written: the rows, child by child
+) -> tuple[int, int]:
+    """Sort the rows of a region by child; return the new position of the row that is split."""
+    left = 0
+    right = 0
+    for row in range(children.shape[0]):
+        if row == split:
+            left = cursors[0]
+            right = cursors[1]
+            sources[right] = row
+            cursors[1] += 1
+        child = children[row]
+        sources[cursors[child]] = row
+        cursors[child] += 1
+    return left, right

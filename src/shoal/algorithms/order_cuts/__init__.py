@@ -1,0 +1,1 @@
+"""Searches over cuts by order: k-optimize and greedy cuts."""

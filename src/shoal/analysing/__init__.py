@@ -1,1 +1,0 @@
-"""What utility is made of: a table and its release, compared column by column and pair by pair."""

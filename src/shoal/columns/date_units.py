@@ -1,0 +1,137 @@
+"""The format of most dates in a column, and the calendar units that merge some of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date
+from itertools import product
+
+import numpy as np
+
+from shoal.columns.values import MOST
+from shoal.core.arrays import BoolArray, FloatArray, IntArray
+from shoal.core.hierarchy.dates import AFTER_DAYS, Moments, day_or_time, may_read, moments, not_after
+
+MAJORITY = 0.5  # a column holds dates if the share of records with a date is larger
+_YEARS = (1000, 2400)  # digits with a year outside this range are not taken for a date
+_TRIED = 40  # number of values that a format is tried on first
+
+_DAYS = (
+    "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y", "%Y/%m/%d", "%Y.%m.%d", "%Y%m%d",
+    "%d %b %Y", "%d-%b-%Y", "%d. %b %Y", "%d%b%Y", "%d de %b de %Y", "%b %d, %Y", "%b %d %Y", "%Y %b %d",
+    "%Y-%b-%d", "%d.%m.%y", "%d/%m/%y", "%m/%d/%y", "%d-%m-%y", "%m-%d-%y", "%d %b %y", "%d-%b-%y", "%d%b%y",
+    "%G-W%V-%u", "%GW%V%u", "%A, %d %b %Y", "%A, %d. %b %Y", "%A, %b %d, %Y", "%A %d.%m.%Y", "%A, %d.%m.%Y",
+    "%A %d/%m/%Y", "%A %m/%d/%Y", "%A, %d de %b de %Y",
+)  # fmt: skip
+_LONGER = (
+    "%Y-%m", "%Y/%m", "%m/%Y", "%m-%Y", "%b %Y", "%b-%Y", "%b%Y", "%b de %Y", "%Y %b", "%Y-%b", "%b-%y",
+    "%b %y", "%Y%m", "%G-W%V", "%GW%V", "%G W%V", "W%V/%G", "W%V-%G", "W%V %G", "%G%V",
+    "%Y-Q%q", "%YQ%q", "%Y Q%q", "Q%q %Y", "Q%q/%Y", "Q%q-%Y", "%Y:%q", "%m/%y",
+)  # fmt: skip
+_ISO = "-"
+_USUAL = ("month", "quarter", "year")
+_LENGTHS = {"%Y%m%d": 8, "%Y%m": 6, "%GW%V%u": 8, "%G%V": 6, "%m/%y": 5}
+_TIMES = ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p", "T%H:%M", "T%H:%M:%S")
+
+
+@dataclass(frozen=True)
+class DateFormat:
+    """A format, the dates that it parses, and the latest date that a two-digit year may mean."""
+
+    style: str | None  # None: ISO dates
+    moments: Moments
+    latest: date | None
+
+    @property
+    def read(self) -> BoolArray:
+        """Whether each text is a date in this format."""
+        return ~np.isnat(self.moments)
+
+
+def date_format(texts: Sequence[str], records: FloatArray, today: date | None = None) -> DateFormat | None:
+    """Return the format of more than half of the records, or None if there is no such format.
+
+    >>> dated = date_format(["05.03.2024", "06.03.2024", "soon"], np.array([5.0, 5.0, 2.0]))
+    >>> dated.style, dated.read.tolist()
+    ('%d.%m.%Y', [True, True, False])
+    """
+    step = max(1, len(texts) // MOST)
+    some, weights = texts[::step], records[::step]
+    first = range(0, len(some), max(1, len(some) // _TRIED))
+    if sum(_may_be(some[index]) for index in first) < MAJORITY * len(first):
+        return None
+    sample = [some[index] for index in first]
+    best, share = "", MAJORITY * float(weights.sum())
+    may = may_read(sample)
+    for style, read in _formats():
+        times = AFTER_DAYS if read is day_or_time else ("",)
+        if not any(may(None if style == _ISO else style + time) for time in times):
+            continue
+        if (~np.isnat(_read(sample, style, read))).any():
+            here = float(weights[~np.isnat(_read(some, style, read))].sum())
+            best, share = (style, here) if here > share else (best, share)
+    if best == "":
+        return None
+    dated = _read(texts, best, day_or_time)
+    latest = (today or date.today()) if "%y" in best else None
+    dated = not_after(dated, latest) if latest else dated
+    return DateFormat(None if best == _ISO else best, dated, latest)
+
+
+def _formats() -> Iterator[tuple[str, Callable[..., Moments]]]:
+    """Yield formats: the most common first (ISO is a dash), those with an optional time last."""
+    yield _ISO, moments
+    yield from ((day + time, moments) for time, day in product(_TIMES, _DAYS))
+    yield from ((style, moments) for style in _LONGER)
+    yield from ((day, day_or_time) for day in _DAYS)
+
+
+def _may_be(text: str) -> bool:
+    text = text.strip()
+    return 5 <= len(text) <= 40 and any(map(str.isdigit, text))
+
+
+def _read(texts: Sequence[str], style: str, read: Callable[..., Moments]) -> Moments:
+    """Parse dates in plausible years; ISO dates need dashes, and digits alone need the full length."""
+    result = read(texts, None if style == _ISO else style)
+    years = result.astype("datetime64[Y]").astype(np.int64) + 1970
+    good = ~np.isnat(result) & (years >= _YEARS[0]) & (years <= _YEARS[1])
+    if style == _ISO:
+        good &= np.array([text.strip()[4:5] == "-" and "W" not in text for text in texts], np.bool_)
+    elif style in _LENGTHS:
+        length = _LENGTHS[style]
+        good &= np.array([len(text.split()[0]) == length if text.strip() else False for text in texts])
+    if style == "%m/%y" and len(np.unique(years[good])) < 2:  # marks such as 08/10
+        good[:] = False
+    return np.where(good, result, np.datetime64("NaT", "s"))
+
+
+def date_units(dated: DateFormat, records: FloatArray) -> list[str]:
+    """Return the units that merge some dates, from finer to coarser; the default units if none does."""
+    from shoal.columns.number_bands import useful
+
+    days = dated.moments[dated.read].astype("datetime64[D]")
+    months = days.astype("datetime64[M]")
+    month = months.astype(np.int64)
+    years = month // 12 + 1970
+    week = (days - months).astype(np.int64) // 7
+    groups: dict[str, IntArray] = {
+        "day": days.astype(np.int64),
+        "week_of_month": month * 5 + week,
+        "month": month,
+        "quarter": month // 3,
+        "half_year": month // 6,
+        "year": years,
+        "five_years": years // 5,
+        "decade": years // 10,
+        "twenty_years": years // 20,
+        "century": years // 100,
+    }
+    style = dated.style or "%d"
+    if "%d" not in style and "%u" not in style:
+        finest = 3 if "%q" in style else 2
+        groups = {unit: groups[unit] for unit in list(groups)[finest:]}
+    units = list(groups)
+    numbered = [np.unique(groups[unit], return_inverse=True)[1] for unit in units]
+    return [units[level] for level in useful(numbered, records[dated.read])] or list(_USUAL)

@@ -1,1 +1,0 @@
-"""Every command in a file of its own, how results are shown, and what commands share."""

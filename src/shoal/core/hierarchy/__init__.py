@@ -1,0 +1,1 @@
+"""Hierarchies: groups of values level by level, and the builders that make them."""

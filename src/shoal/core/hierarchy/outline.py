@@ -1,0 +1,194 @@
+"""A hierarchy as HTML and as a drawn tree, limited to as many groups as are readable."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shoal.document.figures import blank
+from shoal.document.html import block, cut, first, isolated, joined, quiet, table, tag
+from shoal.wording import plural
+
+if TYPE_CHECKING:
+    from shoal.core.hierarchy.hierarchy import Hierarchy
+
+
+_EXAMPLE_VALUES = 5  # number of values whose labels at all levels are shown
+_MOST_LEVELS = 8  # maximum number of levels for these values
+_EXAMPLES = 3  # number of labels shown per level
+_LONGEST = 32  # maximum number of characters of a label
+
+
+def outline(hierarchy: Hierarchy) -> str:
+    """Return the levels with their groups, and examples of values at all levels, as HTML."""
+    levels, values = hierarchy.height + 1, len(hierarchy.labels[0])
+    summary = f": {plural(values, 'value')}, {plural(levels, 'level')}"
+    parts: list[object] = [
+        table(
+            "Level 0 is the value as it is; each level merges whole groups of the one below",
+            ("Level", "Groups", "Values in the largest", "For example"),
+            first([_level(hierarchy, level) for level in range(levels)]),
+            numbers=(1, 2),
+        )
+    ]
+    if hierarchy.height and values:
+        parts.append(_label_paths(hierarchy))
+    parts.append(quiet("The groups as a tree: ", tag("code", "plot()"), "."))
+    return block(joined(("Hierarchy of ", isolated(hierarchy.name), summary)), *parts)
+
+
+def _level(hierarchy: Hierarchy, level: int) -> tuple[object, ...]:
+    labels, covered = hierarchy.labels[level], hierarchy.leaves[level]
+    groups = hierarchy.ordered(level, np.arange(len(labels)))
+    some = [cut(labels[group], _LONGEST) for group in _evenly_spaced(groups, _EXAMPLES)]
+    more = ", \N{HORIZONTAL ELLIPSIS}" if len(labels) > len(some) else ""
+    largest = f"{int(covered.max()):,}" if len(covered) else ""
+    return str(level), f"{len(labels):,}", largest, isolated(", ".join(some) + more)
+
+
+def _evenly_spaced(items: Sequence[int], few: int) -> Sequence[int]:
+    """Return at most `few` items, evenly spread."""
+    if len(items) <= few:
+        return items
+    return [items[index * (len(items) - 1) // (few - 1)] for index in range(few)]
+
+
+def _label_paths(hierarchy: Hierarchy) -> object:
+    codes = _evenly_spaced(hierarchy.ordered(0, np.arange(len(hierarchy.labels[0]))), _EXAMPLE_VALUES)
+    levels = list(range(hierarchy.height + 1))
+    if len(levels) > _MOST_LEVELS:
+        levels = [*levels[: _MOST_LEVELS - 1], levels[-1]]
+    rows = [
+        [isolated(cut(hierarchy.labels[level][hierarchy.groups(level)[code]], _LONGEST)) for level in levels]
+        for code in codes
+    ]
+    return table("How a few values are generalized", [f"Level {level}" for level in levels], rows)
+
+
+LEAVES = 64  # maximum number of leaves in a figure
+_BRANCHES = 6  # minimum number of branches of a group, if not all of them can be drawn
+_LONGEST_LABEL = 24  # maximum number of characters of a label
+_LINE = {"color": "#8a949d", "linewidth": 0.9, "zorder": 1}
+
+
+@dataclass(frozen=True)
+class Branch:
+    """A drawn group with its children; if `group` is None, it sums up groups that are not drawn."""
+
+    level: int
+    group: int | None
+    label: str
+    values: int
+    children: list[Branch] = field(default_factory=list)
+
+    def leaves(self) -> Iterator[Branch]:
+        """Yield the leaves, from first to last."""
+        if not self.children:
+            yield self
+        for branch in self.children:
+            yield from branch.leaves()
+
+
+def branches(hierarchy: Hierarchy, most: int = LEAVES) -> list[Branch]:
+    """Return the groups of the top level with their descendants, down to at most `most` leaves.
+
+    The first level with too many groups is drawn in part if it has few parents: for each parent, its largest
+    groups, and one branch for the rest.
+    """
+    top = hierarchy.height
+    roots = _largest_branches(
+        [_branch(hierarchy, top, group) for group in range(len(hierarchy.labels[top]))], top, most
+    )
+    ends = [branch for branch in roots if branch.group is not None]
+    whole = len(ends) == len(roots)
+    for level in range(top - 1, -1, -1):
+        if not whole:
+            break
+        most_here = most if len(hierarchy.labels[level]) <= most else most // max(1, len(ends))
+        whole = most_here == most
+        if not whole and most_here < _BRANCHES:
+            break
+        for branch in ends:
+            members = np.flatnonzero(hierarchy.steps[level] == branch.group)
+            children = [_branch(hierarchy, level, group) for group in hierarchy.ordered(level, members)]
+            branch.children.extend(_largest_branches(children, level, most_here))
+        ends = [child for branch in ends for child in branch.children]
+    return roots
+
+
+def _branch(hierarchy: Hierarchy, level: int, group: int) -> Branch:
+    return Branch(level, group, hierarchy.labels[level][group], int(hierarchy.leaves[level][group]))
+
+
+def _largest_branches(branches: list[Branch], level: int, most_here: int) -> list[Branch]:
+    """Return the largest branches that fit, in their order, and one branch that sums up the rest."""
+    if len(branches) <= most_here:
+        return branches
+    places = sorted(range(len(branches)), key=lambda index: (-branches[index].values, index))
+    kept = [branches[index] for index in sorted(places[: most_here - 1])]
+    rest = [branches[index] for index in places[most_here - 1 :]]
+    summed = Branch(level, None, f"{len(rest):,} more", sum(branch.values for branch in rest))
+    return [*kept, summed]
+
+
+def tree(hierarchy: Hierarchy) -> Any:
+    """Draw a hierarchy as a figure: the top at the left, each group with its number of values."""
+    roots = branches(hierarchy)
+    ends = [branch for root in roots for branch in root.leaves()]
+    lowest = min(branch.level for branch in ends)
+    levels = range(hierarchy.height, lowest - 1, -1)
+    figure = blank(max(5.6, 0.4 + 2.3 * len(levels)), 1.1 + 0.19 * max(len(ends), 4))
+    axes = figure.subplots()
+    places = iter(range(len(ends)))
+    for root in roots:
+        _draw(axes, root, hierarchy.height, places)
+    axes.set_xlim(-0.05, len(levels))
+    axes.set_ylim(max(len(ends), 4) - 0.5, -0.5)
+    axes.set_yticks([])
+    axes.set_xticks(
+        range(len(levels)), [_heading(hierarchy, level) for level in levels], ha="left", fontsize=8
+    )
+    axes.tick_params(length=0, top=False, labeltop=True, bottom=False, labelbottom=False, colors="#55606b")
+    axes.spines[:].set_visible(False)
+    axes.grid(visible=False)
+    title = f"Hierarchy of {cut(_line(hierarchy.name), 40)}: groups with their number of values"
+    figure.suptitle(title, fontsize=10, parse_math=False)
+    if lowest or any(branch.group is None for branch in ends):
+        axes.set_xlabel(_left_out(hierarchy, lowest), loc="left", fontsize=8, color="#55606b")
+    return figure
+
+
+def _draw(axes: Any, branch: Branch, top: int, places: Iterator[int]) -> float:
+    """Draw a branch and its descendants; return its vertical position."""
+    x = top - branch.level
+    child_ys = [_draw(axes, child, top, places) for child in branch.children]
+    y = (child_ys[0] + child_ys[-1]) / 2 if child_ys else float(next(places))
+    if child_ys:
+        axes.plot([x + 0.05 * (not x), x + 0.94], [y, y], **_LINE)
+        axes.plot([x + 0.94] * 2, [child_ys[0], child_ys[-1]], **_LINE)
+        for child_y in child_ys:
+            axes.plot([x + 0.94, x + 1], [child_y, child_y], **_LINE)
+    label, number = cut(_line(branch.label), _LONGEST_LABEL), f"{branch.values:,}"
+    text = label if branch.level == 0 and branch.group is not None else f"{label}  ({number})"
+    style = "italic" if branch.group is None else "normal"
+    background = {"facecolor": "white", "edgecolor": "none", "pad": 1.2}
+    axes.text(x + 0.02, y, text, va="center", fontsize=8, style=style, bbox=background, parse_math=False)
+    return y
+
+
+def _line(words: str) -> str:
+    return "".join(character if character.isprintable() else " " for character in words)
+
+
+def _heading(hierarchy: Hierarchy, level: int) -> str:
+    number = len(hierarchy.labels[level])
+    return f"level {level}: {number:,} {'value' if level == 0 else 'group'}{'' if number == 1 else 's'}"
+
+
+def _left_out(hierarchy: Hierarchy, lowest: int) -> str:
+    """Describe the levels that are not drawn, or not completely."""
+    below: Sequence[str] = [_heading(hierarchy, level) for level in range(lowest - 1, -1, -1)]
+    return f"not drawn: {'; '.join(below)}" if below else "not all values are drawn"

@@ -1,0 +1,1 @@
+"""Recodings: the released values of each combination."""

@@ -1,0 +1,1 @@
+"""Local recoding: levels are chosen separately for every class, from the top down."""

@@ -1,0 +1,38 @@
+"""Rows of a table, page by page, to be shown only to its owner."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class RowRequest:
+    """Which rows to show, and in which order; by default, in the order of the table."""
+
+    start: int = 0
+    count: int = 100
+    sort: tuple[tuple[str, bool], ...] = ()  # columns, the most important first; whether descending
+    contains: Mapping[str, str] = field(default_factory=dict)  # texts that columns contain, ignoring case
+    below: int = 0  # only rows in classes of fewer records; 0 for all
+
+
+@dataclass(frozen=True)
+class TableRow:
+    """A row, as texts."""
+
+    number: int  # in the table, from 1
+    alike: int | None  # the number of records in its class
+    values: tuple[str | None, ...]  # shortened
+
+
+@dataclass(frozen=True)
+class RowPage:
+    """Some rows, and the total number of rows."""
+
+    columns: tuple[str, ...]
+    rows: tuple[TableRow, ...]
+    total: int
+
+
+Browse = Callable[[RowRequest], RowPage]

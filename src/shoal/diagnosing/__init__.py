@@ -1,1 +1,0 @@
-"""What a diagnosis is made of: questions, findings, files of rows, plots."""

@@ -1,0 +1,1 @@
+"""Shared code of engines that count and recode with relational queries, through Ibis or in DuckDB."""

@@ -1,0 +1,1 @@
+"""Files: text encodings, delimiters, limits, locks, temporary folders and output paths."""

@@ -1,0 +1,155 @@
+"""Locks: they show which runs on an output are active, and only one run at a time can begin or end.
+
+A run writes to temporary files next to its output, whose names begin with `.NAME.<12 hex digits>.tmp`. It
+holds a lock on the file of exactly that name, so that other runs do not remove its files before it ends.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+try:
+    import fcntl
+except ImportError:  # Windows: a file that is open cannot be removed
+    fcntl = None  # type: ignore[assignment]
+
+
+def available() -> bool:
+    """Return whether this system has file locks."""
+    return fcntl is not None
+
+
+def lock(descriptor: int) -> None:
+    """Wait for a lock; do nothing on a file system without locks."""
+    if fcntl is not None:
+        with suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+
+
+def try_lock(descriptor: int) -> bool | None:
+    """Try to take a lock; return False if another process holds it, and None if there are no locks."""
+    if fcntl is None:
+        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return None
+    return True
+
+
+def is_stale(path: Path) -> bool:
+    """Return whether the process that locked a file has ended; False if that cannot be determined."""
+    try:
+        if fcntl is None:
+            path.unlink()  # refused while the file is open
+            return True
+        descriptor = _open(path)
+        try:
+            return try_lock(descriptor) is True
+        finally:
+            os.close(descriptor)
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+
+
+def _open(path: Path) -> int:
+    """Open for writing, which some network file systems need for a lock; on a read-only disk, for reading."""
+    try:
+        return os.open(path, os.O_RDWR | os.O_NOFOLLOW)
+    except FileNotFoundError:
+        raise
+    except OSError:
+        return os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
+
+
+def is_at(descriptor: int, path: Path) -> bool:
+    """Return whether an open file is still the one at a path."""
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.lstat())
+    except FileNotFoundError:
+        return False
+
+
+def new_mark(output: Path) -> Path:
+    """Return a new name for the temporary files of a run."""
+    return hidden_path(output, f"{secrets.token_hex(6)}.tmp")
+
+
+def temporary_files(output: Path) -> list[Path]:
+    """Return the temporary files of all runs on an output, active or not; none if its folder is missing."""
+    begins = re.compile(rf"\.{re.escape(output.name)}\.[0-9a-f]{{12}}\.tmp")
+    try:
+        return [path for path in output.parent.iterdir() if begins.match(path.name)]
+    except OSError:
+        return []
+
+
+def marks(output: Path) -> list[Path]:
+    """Return the path that the names of the temporary files of each run begin with."""
+    length = len(hidden_path(output, f"{'0' * 12}.tmp").name)
+    return sorted({path.with_name(path.name[:length]) for path in temporary_files(output)})
+
+
+def lock_mark(mark: Path, kind: str = "") -> int:
+    """Create a mark that says what kind of output it is for, and lock it until it is closed."""
+    descriptor = os.open(mark, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+    lock(descriptor)
+    try:
+        os.write(descriptor, kind.encode())
+    except OSError:
+        os.close(descriptor)
+        with suppress(OSError):
+            mark.unlink()
+        raise
+    return descriptor
+
+
+@contextmanager
+def exclusive_lock(output: Path) -> Iterator[None]:
+    """Make other runs on an output wait while this run begins or ends."""
+    path = hidden_path(output, "tmp")
+    descriptor = _locked(path)
+    try:
+        yield
+    finally:
+        if descriptor is not None:
+            with suppress(OSError):
+                if not os.fstat(descriptor).st_size:  # otherwise it is not a lock file
+                    path.unlink()
+            os.close(descriptor)
+
+
+def is_lock_left(output: Path) -> bool:
+    """Return whether the file of the exclusive lock exists, whether or not it is locked."""
+    try:
+        return not hidden_path(output, "tmp").stat().st_size
+    except OSError:
+        return False
+
+
+def _locked(path: Path) -> int | None:
+    """Wait for the lock of a file that its holders create and remove; None if it cannot be created."""
+    while available():
+        try:
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+        except OSError:  # the writes that follow will report the error
+            return None
+        lock(descriptor)
+        if is_at(descriptor, path):
+            return descriptor
+        os.close(descriptor)  # the previous holder has just removed it
+    return None
+
+
+def hidden_path(output: Path, ending: str) -> Path:
+    """Return the path of a hidden file next to an output."""
+    return output.parent / f".{output.name}.{ending}"

@@ -1,0 +1,188 @@
+"""Text files: their encoding, if it is not UTF-8, and the delimiter of their values.
+
+A file is assumed to be UTF-8 until reading it fails; only then is its encoding determined. Excel writes
+Windows-1252 in much of Europe, and UTF-16 as "Unicode text".
+"""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+from shoal.errors import DataError
+
+UTF_8 = "utf-8-sig"
+TO_UTF_8 = (
+    "Save it as CSV UTF-8, or convert it, with its own encoding in place of cp1252: python -c "
+    "\"open('NEW', 'w', encoding='utf-8', newline='')"
+    ".write(open('OLD', encoding='cp1252', newline='').read())\""
+)
+# The names of encodings in messages.
+ENCODING_NAMES = {UTF_8: "UTF-8", "cp1252": "Windows-1252", "utf-16-le": "UTF-16", "utf-16-be": "UTF-16"}
+# The byte order marks with which a text may begin.
+MARKS = {UTF_8: codecs.BOM_UTF8, "utf-16-le": codecs.BOM_UTF16_LE, "utf-16-be": codecs.BOM_UTF16_BE}
+
+_PART = 1 << 20  # bytes read at once
+_SEVERAL = re.compile(
+    rb"[\xc2-\xf4](?:(?<=[\xc2-\xdf])[\x80-\xbf]|(?<=[\xe0-\xef])[\x80-\xbf]{2}|(?<=[\xf0-\xf4])[\x80-\xbf]{3})"
+)  # a UTF-8 character of several bytes; a single class for all first bytes makes it fast
+_NO_LETTER = re.compile(rb"[\x00\x81\x8d\x8f\x90\x9d]")  # not characters in Windows-1252
+
+
+def encoding_note(encoding: str) -> str:
+    """Return a note on how a file was read; it continues a sentence that begins with the file's name."""
+    read = f"is not UTF-8; it was read as {ENCODING_NAMES[encoding]}"
+    return f"{read}. If letters look wrong, save it as CSV UTF-8."
+
+
+def open_file(path: Path, encoding: str | None = None) -> IO[Any]:
+    """Open as text in `encoding`, or as bytes; decompress .gz."""
+    opener: Any = gzip.open if path.name.lower().endswith(".gz") else open
+    text = {"mode": "rt", "encoding": encoding, "newline": ""} if encoding else {"mode": "rb"}
+    file: IO[Any] = opener(path, **text)
+    if encoding in MARKS and encoding != UTF_8:
+        file.read(1)  # the byte order mark; the codec itself removes that of UTF-8
+    return file
+
+
+def begins_as(path: Path, encoding: str) -> bool:
+    """Return whether a file begins with the byte order mark of an encoding."""
+    with open_file(path) as file:
+        return bool(file.read(len(MARKS[encoding])) == MARKS[encoding])
+
+
+def read_text(path: Path, name: str | None = None) -> tuple[str, str]:
+    """Return the text of a file and its encoding; messages call the file by `name`, or by its path."""
+    try:
+        with open_file(path, UTF_8) as file:
+            return file.read(), UTF_8
+    except UnicodeDecodeError:
+        encoding = other_encoding(path, name) or UTF_8
+    return "".join(text for _, text in decode_file(path, encoding, name)), encoding
+
+
+def other_encoding(path: Path, name: str | None = None) -> str | None:
+    """Return the encoding of a file that is not UTF-8, else None; raise DataError if it is unknown.
+
+    In Windows-1252 nearly every byte is a character, so a file with multi-byte UTF-8 characters is refused.
+    """
+    for encoding in ("utf-16-le", "utf-16-be"):
+        if begins_as(path, encoding):
+            for _ in decode_file(path, encoding, name):
+                pass  # an invalid character raises an error
+            return encoding
+    wrong = mixed = strange = 0  # the first line of each kind
+    line = 1
+    with open_file(path) as file:
+        while part := _whole_letters(file):
+            strange = strange or _line_of(_NO_LETTER.search(part), part, line)
+            if not part.isascii():
+                mixed = mixed or _line_of(_SEVERAL.search(part), part, line)
+                wrong = wrong or _not_utf_8(part, line)
+            line += part.count(b"\n")
+    if not wrong:
+        return None
+    if mixed:
+        why = f"has letters in UTF-8 (line {mixed}) and others that are not (line {wrong})"
+    elif strange:
+        why = f"is neither UTF-8 nor Windows-1252 (line {strange})"
+    else:
+        return "cp1252"
+    raise DataError(f"{(name or str(path))!r} {why}. {TO_UTF_8}")
+
+
+def _whole_letters(file: IO[bytes]) -> bytes:
+    """Read a part that does not end inside a multi-byte character."""
+    part = file.read(_PART)
+    for back in range(1, min(4, len(part) + 1)):
+        first = part[-back]
+        if first >= 0xC0:  # the first byte of a character says how many bytes it has
+            size = 2 if first < 0xE0 else 3 if first < 0xF0 else 4
+            return part + file.read(max(0, size - back))
+        if first < 0x80:
+            break
+    return part
+
+
+def _line_of(match: re.Match[bytes] | None, part: bytes, line: int) -> int:
+    return line + part.count(b"\n", 0, match.start()) if match else 0
+
+
+def _not_utf_8(part: bytes, line: int) -> int:
+    try:
+        part.decode("utf-8")
+    except UnicodeDecodeError as error:
+        return line + part.count(b"\n", 0, error.start)
+    return 0
+
+
+def decode_file(path: Path, encoding: str, name: str | None = None) -> Iterator[tuple[int, str]]:
+    """Yield the text after the byte order mark in parts, each with the position of its first byte."""
+    decoder = codecs.getincrementaldecoder(codec(encoding))()
+    line = 1
+    with open_file(path) as file:
+        begun = position = len(file.read(len(MARKS.get(encoding, b""))))
+        while part := file.read(_PART):
+            position += len(part)
+            yield begun, (text := _decode(decoder, part, name or str(path), encoding, line))
+            line += text.count("\n")
+            begun = position - len(decoder.getstate()[0])
+        _decode(decoder, b"", name or str(path), encoding, line)
+
+
+def codec(encoding: str) -> str:
+    """Return the codec for a part from anywhere in a file."""
+    return encoding.removesuffix("-sig")
+
+
+def _decode(decoder: codecs.IncrementalDecoder, part: bytes, name: str, encoding: str, line: int) -> str:
+    try:
+        return decoder.decode(part, final=not part)
+    except UnicodeDecodeError as error:
+        line += error.object[: error.start].decode(codec(encoding), "ignore").count("\n")
+        problem = (
+            f"{name!r} begins as {ENCODING_NAMES[encoding]}, and line {line} has bytes that are invalid in it"
+        )
+        raise DataError(f"{problem}. It is damaged or cut short: export it again, as CSV UTF-8.") from None
+
+
+DELIMITERS = {"comma": ",", "semicolon": ";", "tab": "\t", "pipe": "|"}
+
+
+def delimiter_of(ending: str) -> str:
+    r"""Return the delimiter of files with this ending.
+
+    >>> delimiter_of(".csv.gz"), delimiter_of(".tsv")
+    (',', '\t')
+    """
+    return "\t" if ending == ".tsv" else ","
+
+
+def declared_delimiter(line: str) -> str | None:
+    r"""Return the delimiter that a first line such as `sep=;` declares for Excel, or None.
+
+    >>> declared_delimiter("sep=;\r\n"), declared_delimiter("separator;age")
+    (';', None)
+    """
+    match = re.fullmatch(r"sep=([,;\t|])[\r\n]*", line, re.IGNORECASE)
+    return match[1] if match else None
+
+
+def must_quote(names: Sequence[str], delimiter: str) -> bool:
+    """Return whether the names need quotes so that readers detect the delimiter from the header.
+
+    Readers take the character that occurs most often in the header outside quotes. They treat a single name
+    above values with other delimiters as a title.
+
+    >>> must_quote(["age", "sex"], ";"), must_quote(["age"], ","), must_quote(["a,b", "c"], ";")
+    (False, True, True)
+    """
+    if len(names) == 1:
+        return True
+    bare = "".join(name for name in names if not set(name) & {delimiter, '"', "\r", "\n"})
+    counts = {sign: bare.count(sign) for sign in DELIMITERS.values()} | {delimiter: len(names) - 1}
+    return max(counts, key=counts.__getitem__) != delimiter

@@ -1,0 +1,276 @@
+"""Read YAML and JSON from files and requests, within limits on size, depth and aliases.
+
+No file is trusted. Text that exceeds a limit, repeats a name, or has a value that JSON cannot express is
+refused with `LoadError`, whose text continues a sentence that begins with the file: "... is not JSON".
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from shoal.wording import quote
+
+# Messages of yaml's parser, and what they mean; {n} are their groups, {line} is where the wrong part begins.
+_WORDS = {
+    r"expected the node content, but found '<stream end>'": (
+        "the text ends where a value is missing. Close every bracket"
+    ),
+    r"expected the node content, but found '(.)'": "a value is missing before {1}",
+    r"expected ',' or '(.)', but got .*": "a comma or a {1} is missing in what begins at line {line}",
+    r"found character '\\t' that .*": "there is a tab. Indent with spaces",
+    r"found character '(.)' that .*": "text that begins with {1} needs quotes",
+    r"expected <block end>, but found .*": (
+        "the line is not indented like the lines that it belongs to, which begin at line {line}"
+    ),
+    r"mapping values are not allowed here": (
+        "a colon is not possible here. Put text that contains one in quotes, and indent like the line above"
+    ),
+    r"sequence entries are not allowed here": "a list begins on a line of its own, with - before each entry",
+    r"found unexpected end of stream": "the quote that opens at line {line} is not closed",
+    r"could not find expected ':'": "a colon is missing after the name at line {line}",
+    r"found unknown escape character .*": "a backslash stands in double quotes. Use single quotes",
+    r"expected alphabetic or numeric character, .*|found undefined alias .*": (
+        "text that begins with * or & needs quotes"
+    ),
+    r"could not determine a constructor for the tag .*": "text that begins with ! needs quotes",
+    r"but found another document": "a second document begins there. Keep one",
+}
+
+
+def explain(error: Any) -> str:
+    """Say at which line a text is not YAML, and why.
+
+    >>> import yaml
+    >>> try:
+    ...     yaml.safe_load("columns: {age: @x}")
+    ... except yaml.YAMLError as error:
+    ...     print(explain(error))
+     at line 1: text that begins with @ needs quotes
+    """
+    mark, context_mark = getattr(error, "problem_mark", None), getattr(error, "context_mark", None)
+    where = f" at line {mark.line + 1}" if mark else ""
+    problem = getattr(error, "problem", None)
+    if problem is None:
+        if isinstance(error, TypeError):
+            return ": a key is a list or a mapping"
+        return ": a character in it is not text"  # yaml's reader gives an offset, not a line
+    begun = (context_mark or mark).line + 1 if mark else 0
+    for pattern, words in _WORDS.items():
+        if match := re.fullmatch(pattern, problem):
+            return f"{where}: {words.format(match[0], *match.groups(), line=begun)}"
+    return f"{where}: {problem}"
+
+
+MAX_DEPTH = 64
+"""Maximum depth of nested lists and mappings. A policy has about 6, a tree of groups rarely 20."""
+MAX_YAML_BYTES = 2_000_000
+"""About four seconds of parsing; large hierarchies belong in CSV files."""
+MAX_JSON_BYTES = 16_000_000
+MAX_ALIASED_NODES = 10_000
+"""Number of values that aliases may add. Nine levels of ten aliases each would add a billion."""
+
+_DEEP = f"nested more than {MAX_DEPTH} levels deep"
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+
+
+class LoadError(ValueError):
+    """A text that cannot be loaded; the message continues a sentence about it."""
+
+
+def read_bytes(path: Path, max_bytes: int) -> bytes:
+    """Read a file up to a limit of bytes. OSError is not handled here."""
+    with open(path, "rb") as file:
+        data = file.read(max_bytes + 1)
+    _check_size(len(data), max_bytes)
+    return data
+
+
+def load_json(text: str | bytes, *, max_bytes: int = MAX_JSON_BYTES) -> Any:
+    """Parse JSON, refusing what other programs could read differently.
+
+    >>> load_json('{"k": 5}')
+    {'k': 5}
+    >>> load_json('{"k": 5, "k": 2}')
+    Traceback (most recent call last):
+    shoal.files.yaml.LoadError: not valid: a name occurs twice in one object
+    """
+    _check_size(len(text), max_bytes)
+    try:
+        decoded = text if isinstance(text, str) else text.decode("utf-8")
+        data = json.loads(
+            decoded, parse_constant=_not_finite, parse_float=_finite, object_pairs_hook=_distinct
+        )
+    except LoadError:
+        raise
+    except RecursionError:
+        raise LoadError(_DEEP) from None
+    except ValueError:
+        raise LoadError("not JSON") from None
+    check_depth(data)
+    if _SURROGATE.search(decoded):
+        _check_text(json.dumps(data, ensure_ascii=False))
+    return data
+
+
+def load_yaml(text: str, *, as_text: bool = False, max_bytes: int = MAX_YAML_BYTES) -> Any:
+    """Parse YAML as it is written: `no` is a word, 007 a code and 14:05 a time.
+
+    With `as_text`, numbers and all other scalars remain text, too.
+
+    >>> load_yaml("{a: no, b: 007, c: 5}"), load_yaml("[036, 5]", as_text=True)
+    ({'a': 'no', 'b': '007', 'c': 5}, ['036', '5'])
+    """
+    _check_size(len(text.encode("utf-8", "replace")), max_bytes)
+    try:
+        data = yaml.load(text, Loader=_TextLoader if as_text else _Loader)
+        check_depth(data)  # an alias is as deep as the node that it refers to
+        return data
+    except LoadError:
+        raise
+    except RecursionError:
+        raise LoadError(_DEEP) from None
+    except (yaml.YAMLError, ValueError, TypeError, OverflowError) as error:
+        raise LoadError(f"not valid YAML{explain(error)}") from None
+
+
+def check_depth(data: Any) -> None:
+    """Refuse lists and mappings that are nested too deeply, without recursion."""
+    level = [data] if isinstance(data, dict | list) else []
+    for _ in range(MAX_DEPTH):
+        level = [
+            child
+            for parent in level
+            for child in (parent.values() if isinstance(parent, dict) else parent)
+            if isinstance(child, dict | list)
+        ]
+        if not level:
+            return
+    raise LoadError(_DEEP)
+
+
+def _check_size(size: int, max_bytes: int) -> None:
+    if size > max_bytes:
+        raise LoadError(f"larger than {max_bytes / 1_000_000:g} MB, which is the limit")
+
+
+def _check_text(text: str) -> None:
+    """Refuse a lone surrogate, which can be neither printed nor written."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise LoadError("not valid: a character in it is not text") from None
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    return number if math.isfinite(number) else _not_finite(text)
+
+
+def _not_finite(_: str) -> float:
+    raise LoadError("not valid: a number in it is not finite")
+
+
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    data = dict(pairs)
+    if len(data) < len(pairs):  # the name may be a value of the data
+        raise LoadError("not valid: a name occurs twice in one object")
+    return data
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML with fewer kinds of values, no tags, and limits that are checked before values are constructed."""
+
+    yaml_implicit_resolvers = {}  # noqa: RUF012 - yaml's own name; filled below
+
+    def __init__(self, stream: str) -> None:
+        super().__init__(stream)
+        self._depth = 0
+        self._aliased = 0
+        self._root: Any = None
+        self._sizes: dict[int, int] = {}  # of finished nodes, with aliases expanded; id -> number of nodes
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        """Compose a node, and count the nodes that aliases stand for."""
+        event = self.peek_event()  # type: ignore[no-untyped-call]
+        if isinstance(event, yaml.AliasEvent):
+            node = super().compose_node(parent, index)
+            if id(node) not in self._sizes:
+                raise LoadError(f"not valid: an alias is inside the part that it names{_line(event)}")
+            self._aliased += self._sizes[id(node)]
+            if self._aliased > MAX_ALIASED_NODES:
+                raise LoadError(
+                    f"too large: its aliases (*name) stand for more than {MAX_ALIASED_NODES:,} values"
+                )
+            return node
+        if event.tag is not None:
+            raise yaml.constructor.ConstructorError(
+                None, None, f"could not determine a constructor for the tag {event.tag!r}", event.start_mark
+            )
+        self._depth += 1
+        if self._depth > MAX_DEPTH:
+            raise LoadError(f"{_DEEP}{_line(event)}")
+        node = super().compose_node(parent, index)
+        self._depth -= 1
+        self._root = node
+        if isinstance(node, yaml.ScalarNode):
+            _check_text(node.value)
+        self._sizes[id(node)] = 1 + self._size_below(node)
+        return node
+
+    def _size_below(self, node: Any) -> int:
+        if isinstance(node, yaml.MappingNode):
+            return sum(self._sizes[id(part)] for pair in node.value for part in pair)
+        if isinstance(node, yaml.SequenceNode):
+            return sum(self._sizes[id(part)] for part in node.value)
+        return 0
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        """Refuse a key given twice instead of keeping the last."""
+        seen = set()
+        for key, _ in node.value:
+            if key.tag == "tag:yaml.org,2002:merge":  # <<, which the base class resolves
+                continue
+            name = self.construct_object(key, deep=True)
+            if name in seen:
+                # Below the entries of a policy a key may be a value of the data.
+                shown = quote(name) if node is self._root else "a key"
+                raise yaml.constructor.ConstructorError(None, None, f"{shown} appears twice", key.start_mark)
+            seen.add(name)
+        return super().construct_mapping(node, deep)
+
+    def construct_number(self, node: yaml.ScalarNode) -> int | float:
+        """Read a number, or refuse one that is too large."""
+        text = str(self.construct_scalar(node))
+        try:
+            return int(text) if node.tag.endswith(":int") else _finite(text)
+        except ValueError:
+            raise LoadError(f"not valid YAML{_line(node)}: a number is too large") from None
+
+
+class _TextLoader(_Loader):
+    """A loader that leaves every scalar as text."""
+
+    yaml_implicit_resolvers = {}  # noqa: RUF012 - yaml's own name
+
+
+_FLOAT = r"[-+]?(?:[0-9]+\.[0-9]*|\.[0-9]+)(?:[eE][-+][0-9]+)?"
+for _tag, _pattern, _first in (
+    ("bool", r"true|True|TRUE|false|False|FALSE", [*"tTfF"]),
+    ("int", r"[-+]?(?:0|[1-9][0-9]*)", [*"-+0123456789"]),
+    ("float", _FLOAT, [*"-+.0123456789"]),
+    ("null", r"~|null|Null|NULL|", ["~", "n", "N", ""]),
+    ("merge", r"<<", ["<"]),
+):
+    _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(f"^(?:{_pattern})$"), _first)
+for _tag in ("int", "float"):
+    _Loader.add_constructor(f"tag:yaml.org,2002:{_tag}", _Loader.construct_number)
+
+
+def _line(part: Any) -> str:
+    return f" at line {part.start_mark.line + 1}"

@@ -1,1 +1,0 @@
-"""How a project of ARX is read: its files, words and settings."""

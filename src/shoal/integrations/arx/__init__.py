@@ -1,0 +1,1 @@
+"""Import of ARX projects: their files, model names and settings."""

@@ -1,1 +1,0 @@
-"""What policies are made of and from: checks, words, presets, and guesses of what a column is."""

@@ -1,1 +1,0 @@
-"""What profiles and negotiations are made of: files, orders, requests, offers, plots."""

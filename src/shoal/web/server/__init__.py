@@ -1,0 +1,1 @@
+"""The server: sign-in, sessions, users, origins, limits."""

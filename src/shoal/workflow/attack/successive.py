@@ -1,0 +1,455 @@
+"""Successive releases: the k that remains against someone who has two releases of the same persons.
+
+An intruder who knows a person's quasi-identifiers knows the person's class in both; only records in both
+classes can be the person's (Ganta, Kasiviswanathan and Smith, 2008, "Composition attacks and auxiliary
+information in data privacy"). With the input, they are counted exactly; else their number is estimated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from shoal.core.arrays import IntArray
+from shoal.core.contracts import Engine, Role
+from shoal.core.counts.counts import Counts, Domain, numbered, packed
+from shoal.core.hierarchy.builder import Builder
+from shoal.core.hierarchy.lists import Csv
+from shoal.core.recoding.recoding import Recoding
+from shoal.document.document import Document, Fact, HasDocument, Verdict
+from shoal.errors import DataError, Infeasible, PolicyError, UsageError
+from shoal.files.outputs import private_folder
+from shoal.policy.policy import Policy
+from shoal.wording import plural
+from shoal.workflow.attack.covering import ValueIndex, match_labels, resolve_unread
+from shoal.workflow.attack.labels import Meaning
+from shoal.workflow.attack.linking import Compatible, joined, overlap
+from shoal.workflow.attack.released import Knowledge, ReleasedColumn, knowledge_of, shown
+from shoal.workflow.problem import check_columns, counted, problem_of
+from shoal.workflow.release.recipe import Recipe
+from shoal.workflow.release.recovery import load_policy, recover, recover_recipe
+from shoal.workflow.release.spreadsheet import plain_cells
+from shoal.workflow.search import find, recode
+from shoal.workflow.session import AUTO, OpenTable, session
+from shoal.workflow.utility.labels import CellText
+
+
+@dataclass(frozen=True)
+class Intersection(HasDocument):
+    """The k that remains against someone who has two releases."""
+
+    k: int  # required by the policy
+    remaining: int | None  # size of the smallest pair of classes; None if no record can be in both
+    exact: bool  # counted in the input, not estimated from the releases
+    pairs: int  # number of pairs: a class of one release and a class (or none) of the other, sharing records
+    records: int  # number of records in pairs with fewer than k
+    warning: str | None  # set if less than k remains, or may remain
+    note: str | None = None  # set if an estimate does not prove that k remains
+    same_recoding: bool | None = None  # whether the recipes recode in the same way; None if not available
+
+    @property
+    def holds(self) -> bool:
+        """Whether k remains, according to the count or the estimate."""
+        return self.warning is None
+
+    def document(self) -> Document:
+        """Describe the k that remains against someone who has both releases."""
+        few = f"{plural(self.records, 'record')} in those of fewer than {self.k:,}"
+        remaining = "no record can be in both"
+        if self.remaining is not None:
+            remaining = f"{self.remaining:,} ({self._basis()})"
+        return Document(
+            title="Two releases side by side",
+            verdict=Verdict("good", "k remains for someone who has both releases.")
+            if self.warning is None
+            else Verdict("bad", self.warning),
+            facts=[
+                Fact("remaining", "k beside the other release", remaining),
+                Fact("pairs", "pairs of classes", f"{self.pairs:,}; {few}"),
+            ],
+            notes=[self.note] if self.note else [],
+        )
+
+    def _basis(self) -> str:
+        if self.exact:
+            return "exact"
+        advice = (
+            "" if self.same_recoding else "; the table that both were made from (--input) gives the exact k"
+        )
+        return f"if the same persons are in both; estimated from the releases alone{advice}"
+
+
+def intersect(
+    new: Any,
+    old: Any,
+    policy: Any,
+    *,
+    old_policy: Any = None,
+    table: Any = None,
+    recipe: Any = None,
+    old_recipe: Any = None,
+    engine: str | Engine = AUTO,
+) -> Intersection:
+    """Compute the k that remains if the persons of a release are also in an older release.
+
+    With the input `table`, the result is exact. This needs both recipes; they are read from the private
+    folders next to the releases unless given.
+    """
+    policy = load_policy(policy, engine)
+    k = Knowledge(policy).k or 1
+    with session(new, engine, role="release") as s:
+        for release, given in ((new, recipe), (old, old_recipe)):
+            recover(release, s.engine)
+            recover_recipe(given, s.engine)
+        if table is not None:
+            recipes = _recipe(new, recipe), _recipe(old, old_recipe)
+            releases = s.table, s.open(old, "older release")
+            sizes = _exact(s.open(table, "table"), list(zip(releases, recipes, strict=True)))
+            few = sizes[sizes < k]
+            least, pairs, records, proven = int(sizes.min()), len(sizes), int(few.sum()), True
+        else:
+            knowledge = knowledge_of(policy, recipe), knowledge_of(old_policy or policy, old_recipe)
+            releases = s.table, s.open(old, "older release")
+            least, pairs, records, proven = estimated(releases, knowledge, k)
+    remaining = least or None
+    alike = _same_recoding(_readable_recipe(new, recipe), _readable_recipe(old, old_recipe))
+    warning = _warning(least, k, exact=table is not None, alike=alike) if pairs and least < k else None
+    note = None if proven or warning else _UNPROVEN
+    return Intersection(k, remaining, table is not None, pairs, records, warning, note, alike)
+
+
+_UNPROVEN = (
+    "The releases alone do not prove this: their classes differ, and the records that two of them share may "
+    "be fewer. The input gives the exact number."
+)
+
+
+def _warning(remaining: int, k: int, *, exact: bool, alike: bool | None) -> str:
+    """Say what is wrong and what to do, without showing a value of the data."""
+    many = f"{plural(remaining, 'record')} that can be a person's, although {k:,} were requested."
+    if exact:
+        advice = "Publish one of the two alone." if alike else _RECODE
+        return f"Someone with both releases is left with {many} {advice}"
+    message = f"If the same persons are in both releases, someone with both may be left with as few as {many}"
+    if alike:
+        return f"{message} {_ALIKE} {_SERIES}"
+    return f"{message} {_RECODE} {_SERIES} The table that both were made from gives the exact number."
+
+
+_RECODE = "Release with the recoding of the other release, or not at all."
+_ALIKE = (
+    "Both already have the same recoding, so only the records differ: if persons are in both, "
+    "publish one of the two alone."
+)
+_SERIES = "If they are of different persons, as in a series, this check does not apply."
+
+
+def _readable_recipe(release: Any, given: Any) -> Recipe | None:
+    """Return a release's recipe if it is available and can be read."""
+    try:
+        return _recipe(release, given)
+    except UsageError:
+        return None
+
+
+def _same_recoding(one: Recipe | None, other: Recipe | None) -> bool | None:
+    """Return whether two recipes have the same hierarchies and levels, or regions."""
+    if one is None or other is None:
+        return None
+    names = one.policy.roles.quasi_identifiers
+    if one.policy.finishing != other.policy.finishing:
+        return False
+    if set(names) != set(other.policy.roles.quasi_identifiers) or one.levels != other.levels:
+        return False
+    if any(_rule(one, name) != _rule(other, name) for name in names):
+        return False
+    if one.regions is None or other.regions is None:
+        return one.regions is other.regions and one.levels is not None
+    same = one.regions.labels == other.regions.labels and one.regions.covers == other.regions.covers
+    return same and np.array_equal(one.regions.classes, other.regions.classes)  # type: ignore[arg-type]
+
+
+def _rule(recipe: Recipe, name: str) -> Builder:
+    """Return the rule of a column; a hierarchy file has no path, so that only its rows are compared."""
+    rule = recipe.policy.builder(name)
+    return replace(rule, csv="") if isinstance(rule, Csv) else rule
+
+
+def _recipe(release: Any, given: Any) -> Recipe:
+    """Return the recipe that is given, else the one in the private folder next to the release."""
+    if given is not None:
+        return Recipe.load(given)
+    if isinstance(release, str | Path) and private_folder(Path(release)).is_dir():
+        return Recipe.load(private_folder(Path(release)))
+    raise UsageError(
+        "With the input, the recipes of both releases are needed. Give those that are not beside them."
+    )
+
+
+def _exact(table: OpenTable, releases: Sequence[tuple[OpenTable, Recipe]]) -> IntArray:
+    """Group records by their classes in both releases and return the sizes, without records in neither."""
+    for _, recipe in releases:
+        check_columns(recipe.policy, table.columns)
+    every = [recipe.policy.roles.quasi_identifiers for _, recipe in releases]
+    columns = list(dict.fromkeys(name for names in every for name in names))
+    counts = table.count(columns)[0].in_memory()
+    looks = []
+    for (release, recipe), names in zip(releases, every, strict=True):
+        release_counts, domains, classes = _classes(table, recipe)
+        both = []
+        for index, name in enumerate(names):
+            codes, merged = counts.codes(columns.index(name)), domains[name].codes
+            both.append(
+                np.concatenate((release_counts.codes(index), codes if merged is None else merged[codes]))
+            )
+        # The combinations of the release come first and are distinct. Suppressed classes become 0.
+        of = numbered(packed(both))[len(release_counts) :]
+        looks.append(classes[of] + 1)
+        sizes = np.bincount(classes + 1, release_counts.sizes)[1:].astype(np.int64)
+        _check(release, recipe, sizes[sizes > 0], release_counts.records)
+    kept = (looks[0] > 0) | (looks[1] > 0)
+    cells = numbered(packed([look[kept] for look in looks]))
+    return np.bincount(cells, counts.sizes[kept]).astype(np.int64)
+
+
+def _classes(table: OpenTable, recipe: Recipe) -> tuple[Counts, Mapping[str, Domain], IntArray]:
+    """Return the combinations of a table and the class of each under a recipe; -1 if it is suppressed."""
+    relaxed = getattr(recipe.policy.search_algorithm, "relaxed", False)  # may divide equal records
+    if recipe.levels is None and (relaxed or recipe.regions is None):
+        raise UsageError(_BY_CHANCE)
+    counts, domains = counted(table, recipe.policy)
+    counts = counts.in_memory()
+    problem = problem_of(recipe.policy, counts, domains, recipe.levels, table.engine.memory)
+    try:
+        _, evaluation = find(recipe.policy, problem, recipe.regions)
+    except Infeasible:
+        raise UsageError(_OTHERS) from None
+    recoded = recode(problem, evaluation)
+    of = _class_of(counts, recoded.recoding)  # classes are numbered as they first appear
+    return counts, domains, np.where(recoded.suppressed[of], -1, of)
+
+
+_BY_CHANCE = (
+    "A recipe leaves to chance which records form a class, so the input does not determine "
+    "the classes. Leave out the input: the releases alone give an estimate."
+)
+
+
+def _class_of(counts: Counts, recoding: Recoding) -> IntArray:
+    if recoding.regions is None:
+        groups = [column_groups[counts.codes(column)] for column, column_groups in enumerate(recoding.groups)]
+        return numbered(packed(groups))
+    classes = np.empty(len(counts), np.int64)
+    classes[recoding.regions.rows] = recoding.regions.classes
+    return classes
+
+
+def _check(release: OpenTable, recipe: Recipe, sizes: IntArray, records: int) -> None:
+    """Raise if the release was not made from this input and recipe: its records or classes differ."""
+    policy = recipe.policy
+    shown = [part for name in policy.roles.quasi_identifiers for part in policy.released(name)]
+    there = release.count(shown)[0].in_memory().sizes
+    rows, kept = int(there.sum()), int(sizes.sum())
+    expected = {kept, records} if policy.masks else {kept}
+    if rows not in expected:
+        raise DataError(
+            f"A release has {plural(rows, 'record')}, and its recipe keeps {kept:,} of the input: they do "
+            "not belong together. Give the table that both releases were made from, and their recipes. If "
+            "each was made from a table of its own, there is no exact answer: leave the input out."
+        )
+    masked = [rows - kept] if rows > kept else []
+    if sorted(there.tolist()) != sorted([*sizes.tolist(), *masked]):
+        raise UsageError(_OTHERS)
+
+
+# Regions overlap where values are missing; the recipe does not say which of them a record belongs to.
+_OTHERS = (
+    "A release has other classes than its recipe makes from the input, so the input does not determine which "
+    "records look alike. Is it the table that both were made from? If not, leave it out: the releases alone "
+    "give an estimate."
+)
+
+
+@dataclass(frozen=True)
+class _Side:
+    """The classes of one release."""
+
+    codes: list[IntArray]  # per quasi-identifier in common: (classes,)
+    looks: list[list[Meaning]]  # what each code covers
+    texts: list[list[tuple[CellText, ...]]]  # the released text of each code
+    extra: bool  # it has quasi-identifiers that the other lacks
+    of: IntArray  # (rows,): the class of each row
+    links: list[tuple[IntArray, Domain]]  # (rows,): the columns that are released unchanged
+    sizes: IntArray  # (rows,)
+
+    @property
+    def classes(self) -> int:
+        """The number of classes."""
+        return int(self.of.max()) + 1
+
+
+def estimated(
+    releases: Sequence[OpenTable], knowledge: tuple[Knowledge, Knowledge], k: int
+) -> tuple[int, int, int, bool]:
+    """Return the fewest records that two classes can share, the number of pairs, and the records below k.
+
+    The last value is whether this minimum is proven, as it is if both releases have the same classes.
+    """
+    policies = [one.policy for one in knowledge if one.policy is not None]
+    quasi = list(dict.fromkeys(name for policy in policies for name in policy.roles.quasi_identifiers))
+    sides = [
+        {name: column for name in quasi if (column := shown(name, one, release.columns))}
+        for one, release in zip(knowledge, releases, strict=True)
+    ]
+    common = [name for name in quasi if all(name in side for side in sides)]
+    if not common:
+        raise PolicyError(
+            "The releases have no quasi-identifier of the policies in common. Are they of the same table?"
+        )
+    links = _links(
+        policies, releases, {part for side in sides for one in side.values() for part in one.parts}
+    )
+    new, old = (_side(*pair, common, links) for pair in zip(releases, sides, strict=True))
+    ids = _common_codes(new, old)
+    if not (new.extra or old.extra) and set(_released(new)) == set(_released(old)):
+        return *_compare_same_classes(new, old, ids, k), True
+    return *_compare_other_classes(common, new, old, ids, k), False
+
+
+def _links(policies: Sequence[Policy], releases: Sequence[OpenTable], taken: set[str]) -> list[str]:
+    """Return the columns that are unchanged in both releases."""
+    unchanged = (Role.SENSITIVE, Role.OTHER)
+    return [
+        name
+        for name in releases[0].columns
+        if name in releases[1].columns
+        and name not in taken
+        and all(name in policy.columns and policy.columns[name].role in unchanged for policy in policies)
+    ]
+
+
+def _side(
+    table: OpenTable, shown_columns: Mapping[str, ReleasedColumn], common: Sequence[str], links: Sequence[str]
+) -> _Side:
+    columns = sorted(shown_columns.values(), key=lambda one: one.name not in common)  # the common ones first
+    parts = [part for one in columns for part in one.parts]
+    counts, domains = table.count([*parts, *links])
+    counts = counts.in_memory()
+    written = {part: one.reader.written for one in columns for part in one.parts}
+    domains = {name: _unescaped(domain, written.get(name, ())) for name, domain in domains.items()}
+    of = numbered(packed([counts.codes(index) for index in range(len(parts))]))
+    first = np.unique(of, return_index=True)[1]
+    codes, looks, texts = [], [], []
+    index = 0
+    for one in columns[: len(common)]:
+        column_codes, released = one.codes(counts, domains, index)
+        codes.append(column_codes[first])
+        looks.append(one.meanings(released))
+        texts.append(released)
+        index += len(one.parts)
+    values = [(counts.codes(len(parts) + n), domains[name]) for n, name in enumerate(links)]
+    return _Side(codes, looks, texts, len(columns) > len(common), of, values, counts.sizes)
+
+
+def _unescaped(domain: Domain, written: Collection[str]) -> Domain:
+    return replace(domain, texts=tuple(plain_cells(domain.texts, written)))
+
+
+def _common_codes(new: _Side, old: _Side) -> tuple[IntArray, IntArray]:
+    """Return codes of the unchanged values of each row; equal values have equal codes in both releases."""
+    if not new.links:
+        return np.zeros(len(new.of), np.int64), np.zeros(len(old.of), np.int64)
+    both = []
+    for (new_codes, domain), (other, there) in zip(new.links, old.links, strict=True):
+        codes: dict[CellText, int] = {}
+        maps = [np.array([codes.setdefault(text, len(codes)) for text in d.texts]) for d in (domain, there)]
+        both.append(np.concatenate((maps[0][new_codes], maps[1][other])))
+    ids = numbered(packed(both))
+    return ids[: len(new.of)], ids[len(new.of) :]
+
+
+def _released(side: _Side) -> list[tuple[tuple[CellText, ...], ...]]:
+    pairs = zip(side.codes, side.texts, strict=True)
+    return list(zip(*[[texts[code] for code in codes.tolist()] for codes, texts in pairs], strict=True))
+
+
+def _compare_same_classes(
+    new: _Side, old: _Side, ids: tuple[IntArray, IntArray], k: int
+) -> tuple[int, int, int]:
+    """Compare the releases class by class; both show the same classes."""
+    looks: dict[object, int] = {}
+    tables = []
+    for side, side_ids in zip((new, old), ids, strict=True):
+        classes = np.array([looks.setdefault(look, len(looks)) for look in _released(side)])
+        tables.append((classes[side.of], side_ids, side.sizes))
+    keys = numbered(packed([np.concatenate([table[n] for table in tables]) for n in (0, 1)]))
+    size, cut = int(keys.max()) + 1, len(new.of)
+    mine, other = (
+        np.bincount(part, table[2], size)
+        for part, table in zip((keys[:cut], keys[cut:]), tables, strict=True)
+    )
+    both = np.minimum(mine, other)
+    of = np.empty(size, np.int64)
+    of[keys] = np.concatenate([table[0] for table in tables])
+    return _summary([np.bincount(of, part).astype(np.int64) for part in (both, mine - both, other - both)], k)
+
+
+def _summary(parts: Sequence[IntArray], k: int) -> tuple[int, int, int]:
+    """Return the smallest positive size, the number of positive sizes, and the sum of those below k."""
+    records = np.concatenate(parts)
+    records = records[records > 0]
+    least = int(records.min()) if len(records) else 0
+    return least, len(records), int(records[records < k].sum())
+
+
+def _compare_other_classes(
+    names: Sequence[str], new: _Side, old: _Side, ids: tuple[IntArray, IntArray], k: int
+) -> tuple[int, int, int]:
+    columns = []
+    for name, mine, other in zip(names, new.looks, old.looks, strict=True):
+        looks = (
+            resolve_unread(one, ValueIndex.of_meanings(two), rule=True)[0]
+            for one, two in ((mine, other), (other, mine))
+        )
+        ours, theirs = looks
+        columns.append(match_labels(name, theirs, ValueIndex.of_meanings(ours)))
+    released, known = list(old.codes), list(new.codes)
+    if old.extra:  # one label per class, which covers everything, separates identical classes
+        number = old.classes
+        one = np.zeros(1, np.int64)
+        columns.append(
+            Compatible(np.ones(number, np.bool_), np.ones(1, np.bool_), np.append(one, one), one[:0])
+        )
+        released.append(np.arange(number))
+        known.append(np.zeros(new.classes, np.int64))
+    totals = np.bincount(old.of, old.sizes).astype(np.int64)
+    both = joined(np.stack(released), np.stack(known), columns, totals)
+    sides = _grouped(new, ids[0], both.rows), _grouped(old, ids[1], both.released)
+    seen = [np.zeros(len(counts), np.int64) for _, _, counts in sides]
+    least, pairs, records = overlap(
+        both.known, both.fresh, both.tree, both.lists, *sides[0], *sides[1], k, *seen
+    )
+    rest = _summary([_unmatched(*side, met) for side, met in zip(sides, seen, strict=True)], k)
+    least = min(filter(None, (int(least), rest[0])), default=0)
+    return least, int(pairs) + rest[1], int(records) + rest[2]
+
+
+def _unmatched(starts: IntArray, _: IntArray, counts: IntArray, seen: IntArray) -> IntArray:
+    """Return the minimum number of records of each class that are not in the other release."""
+    before = np.append(0, np.cumsum(np.maximum(0, counts - seen)))
+    left: IntArray = before[starts[1:]] - before[starts[:-1]]
+    return left
+
+
+def _grouped(side: _Side, ids: IntArray, order: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+    """Sort the linking values of records by class, in the given order of classes."""
+    positions = np.empty(len(order), np.int64)
+    positions[order] = np.arange(len(order))
+    of = positions[side.of]
+    rows = np.lexsort((ids, of))
+    starts = np.append(0, np.cumsum(np.bincount(of, minlength=len(order)))).astype(np.int64)
+    return starts, ids[rows], side.sizes[rows]

@@ -1,0 +1,1 @@
+"""Comparison of searches: the policies to run, the stored rows, and plots."""

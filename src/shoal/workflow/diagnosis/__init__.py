@@ -1,0 +1,1 @@
+"""Diagnosis of a table: questions, findings, files of rows, and plots."""

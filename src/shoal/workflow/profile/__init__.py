@@ -1,0 +1,1 @@
+"""Profiles and negotiations: files, orders, requests, offers and plots."""

@@ -1,0 +1,277 @@
+"""Agreement of partial profiles with the full profile, in exact answers and three relaxations.
+
+No node is counted again: a partial profile is the full profile with some nodes left out.
+The experiments are those of Pilalidou and Vassiliadis, over random requests.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import TYPE_CHECKING, Any
+
+from shoal.document.document import Table
+from shoal.workflow.profile.grouping import SCORES
+from shoal.workflow.profile.negotiate import Negotiation
+from shoal.workflow.profile.offer import Offer, Request, is_monotone
+
+if TYPE_CHECKING:
+    from shoal.workflow.profile.profile import Profile
+
+LIMITS = ("0%", "0.5%", "1%", "2%", "5%")
+SHARES = ("1%", "5%", "10%")
+PUBLISHED_SHARE = "5%"
+RELAXATIONS = ("suppression", "levels", "privacy")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How often a partial profile gives the same answer as the full one, for one kind of answer."""
+
+    same: int  # the same node
+    other: int  # another node
+    failed: int  # no answer, although the full profile has one
+    neither: int = 0  # no answer in either profile
+
+
+@dataclass(frozen=True)
+class HeightAgreement:
+    """The agreement over requests whose exact answer in the full profile has one height."""
+
+    at: int
+    requests: int
+    missed: int  # without an answer in the partial profile
+    other: int  # answered by another node
+    height: float  # mean difference in height of other answers
+    suppressed: float  # mean number of records that other answers suppress beyond the full one's
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """The answers of a partial profile compared with those of the full one."""
+
+    share: str
+    score: str
+    runtime: bool  # whether the node at the highest allowed levels was counted for the request
+    nodes: int
+    exact: Outcome  # over requests that the full profile answers exactly
+    suppression: Outcome  # over the other requests, like the next two
+    levels: Outcome
+    privacy: Outcome
+    height: float  # mean difference in height of other exact answers
+    most_height: int
+    suppressed: float  # mean difference in suppressed records of other exact answers
+    most_suppressed: int  # the difference with the largest absolute value
+    by_height: tuple[HeightAgreement, ...]
+
+
+Requested = Mapping[str, Any]  # what a request asks for
+Truth = Sequence[tuple[Requested, Negotiation]]  # requests with the answers of the full profile
+
+
+def drawn(profile: Profile, asked: Request, strengths: Sequence[float], number: int) -> list[Requested]:
+    """Draw requests with a fixed seed: a strength, a limit and the levels allowed."""
+    random_numbers = random.Random(0)
+    heights = dict(zip(profile.lattice.columns, profile.lattice.heights, strict=True))
+    kind = {"diversity": asked.diversity, "c": asked.c} if asked.model == "l" else {}
+    return [
+        {
+            asked.model: random_numbers.choice(strengths),
+            "sensitive": asked.sensitive,
+            **kind,
+            "suppression_limit": random_numbers.choice(LIMITS),
+            "max_level": _drawn_levels(profile, heights, random_numbers),
+        }
+        for _ in range(number)
+    ]
+
+
+def _drawn_levels(
+    profile: Profile, heights: Mapping[str, int], random_numbers: random.Random
+) -> dict[str, int]:
+    """Draw a level for each axis, shared by its columns and not below the policy's min_level."""
+    levels: dict[str, int] = {}
+    for members in profile.lattice.axes:
+        names = [profile.lattice.columns[column] for column in members]
+        low = max(profile.defaults.min_level.get(name, 0) for name in names)
+        levels |= dict.fromkeys(names, random_numbers.randint(low, heights[names[0]]))
+    return levels
+
+
+def answered(profile: Profile, requests: Sequence[Requested]) -> Truth:
+    """Answer requests from a complete profile."""
+    return [(options, profile.negotiate(**options)) for options in requests]
+
+
+def agreement(
+    full: Profile, share: str, truth: Truth, score: str = "weighted-log", by: str = "height"
+) -> list[Agreement]:
+    """Compare the best share of a profile with the whole profile, without and with the run-time node."""
+    part = full.best(share, score, by)
+    without = [part.negotiate(**options, runtime=False) for options, _ in truth]
+    pairs = [(answer, known) for answer, (_, known) in zip(without, truth, strict=True)]
+    figures = share, score, len(part.numbers)
+    if not all(is_monotone(known.request.privacy) for _, known in truth):
+        return [_agreement(*figures, False, pairs)]  # the greatest node allowed need not be the best
+    counted = [(_with_greatest(full, answer, known), known) for answer, known in pairs]
+    return [_agreement(*figures, False, pairs), _agreement(*figures, True, counted)]
+
+
+_Answers = dict[str, Offer | None]
+
+
+def _offers(answer: Negotiation) -> _Answers:
+    return {kind: getattr(answer, kind) for kind in ("exact", *RELAXATIONS)}
+
+
+def _with_greatest(full: Profile, answer: Negotiation, truth: Negotiation) -> _Answers:
+    """Return the answers of a partial profile that also holds the greatest node allowed.
+
+    Of the nodes within the levels, it is the highest, suppresses least, and determines k (or l).
+    """
+    offers = _offers(answer)
+    if truth.exact:
+        return offers | {"exact": answer.exact or _greatest(full, truth.request)}
+    if truth.suppression and (
+        answer.suppression is None or answer.suppression.limit > truth.suppression.limit
+    ):
+        offers["suppression"] = _greatest(full, truth.request)
+    return offers | {"privacy": truth.privacy}
+
+
+def _greatest(full: Profile, request: Request) -> Offer:
+    lattice = full.lattice
+    node = tuple(request.max_level[name] for name in lattice.columns)
+    position = full.row_of(lattice.index(node))
+    assert position is not None
+    suppressed = int(full.by_privacy(request.privacy)[position])
+    return Offer(request.max_level, sum(node), suppressed, request.model, request.least, request.limit)
+
+
+def _agreement(
+    share: str,
+    score: str,
+    nodes: int,
+    runtime: bool,
+    answers: Sequence[tuple[Negotiation | _Answers, Negotiation]],
+) -> Agreement:
+    offers = [(one if isinstance(one, dict) else _offers(one), _offers(known)) for one, known in answers]
+    exact = [(one["exact"], known["exact"]) for one, known in offers if known["exact"]]
+    rest = [pair for pair in offers if not pair[1]["exact"]]
+    relaxed = {kind: _outcome([(one[kind], known[kind]) for one, known in rest]) for kind in RELAXATIONS}
+    higher, gone = _deviations(exact)
+    return Agreement(
+        share=share,
+        score=score,
+        runtime=runtime,
+        nodes=nodes,
+        exact=_outcome(exact),
+        **relaxed,
+        height=fmean(higher) if higher else 0.0,
+        most_height=max(higher, default=0),
+        suppressed=fmean(gone) if gone else 0.0,
+        most_suppressed=max(gone, key=abs, default=0),
+        by_height=tuple(_by_height(exact)),
+    )
+
+
+_Pairs = Sequence[tuple[Offer | None, Offer | None]]  # the offers of a partial profile, and of the full one
+
+
+def _outcome(pairs: _Pairs) -> Outcome:
+    known = [(one, other) for one, other in pairs if other]
+    same = sum(one is not None and one.node == other.node for one, other in known)
+    failed = sum(one is None for one, _ in known)
+    return Outcome(same, len(known) - same - failed, failed, len(pairs) - len(known))
+
+
+def _deviations(pairs: _Pairs) -> tuple[list[int], list[int]]:
+    """Return how much higher other answers are, and how many more records they suppress."""
+    others = [(one, other) for one, other in pairs if one and other and one.node != other.node]
+    heights = [one.height - other.height for one, other in others]
+    return heights, [one.suppressed - other.suppressed for one, other in others]
+
+
+def _by_height(pairs: _Pairs) -> list[HeightAgreement]:
+    groups: dict[int, list[tuple[Offer | None, Offer | None]]] = {}
+    for one, other in pairs:
+        if other:
+            groups.setdefault(other.height, []).append((one, other))
+    rows = []
+    for at, group in sorted(groups.items()):
+        outcome, (higher, gone) = _outcome(group), _deviations(group)
+        means = (fmean(higher), fmean(gone)) if higher else (0.0, 0.0)
+        rows.append(HeightAgreement(at, len(group), outcome.failed, outcome.other, *means))
+    return rows
+
+
+def agreement_tables(rows: Sequence[Agreement], requests: int, answered: int) -> list[Table]:
+    """Show exact answers, relaxations, and the answers by height at the published share."""
+    return [
+        _exact_table(rows, answered),
+        _relaxation_table(rows, requests - answered),
+        _height_table([row for row in rows if row.share == PUBLISHED_SHARE and not row.runtime]),
+    ]
+
+
+def _first(row: Agreement) -> tuple[str, ...]:
+    return row.share, row.score, "yes" if row.runtime else "no"
+
+
+def _exact_table(rows: Sequence[Agreement], answered: int) -> Table:
+    headers = (
+        "share", "score", "run-time\nnode", "nodes", "same", "other", "failed", "height\nmean",
+        "height\nmost", "suppressed\nmean", "suppressed\nmost",
+    )  # fmt: skip
+    lines = [
+        (
+            *_first(row), f"{row.nodes:,}", str(row.exact.same), str(row.exact.other), str(row.exact.failed),
+            f"{row.height:.2f}", str(row.most_height), f"{row.suppressed:+,.0f}", f"{row.most_suppressed:+,}",
+        )
+        for row in rows
+    ]  # fmt: skip
+    return Table(
+        f"Partial profiles compared with this one, over {answered:,} requests with an exact answer here",
+        headers,
+        lines,
+        left=(1,),
+        optional=(8, 10, 3),
+        note="same: the same node; other: another node that satisfies the request, with the given height and "
+        "suppressed records beyond those here; failed: no answer.",
+    )
+
+
+def _relaxation_table(rows: Sequence[Agreement], requests: int) -> Table:
+    lines = []
+    for row in rows:
+        outcomes = (row.suppression, row.levels, row.privacy)
+        numbers = [(one.same, one.other, one.failed, one.neither) for one in outcomes]
+        lines.append((*_first(row), *("/".join(map(str, four)) for four in numbers)))
+    return Table(
+        f"Relaxations of partial profiles and this one, over {requests:,} requests without an exact answer",
+        ("share", "score", "run-time\nnode", "suppression", "levels", "privacy"),
+        lines,
+        left=(1,),
+        note="same/other/failed/neither: the same node, another node, no suggestion although there is one "
+        "here, no suggestion in both.",
+    )
+
+
+def _height_table(rows: Sequence[Agreement]) -> Table:
+    by_score = {row.score: {one.at: one for one in row.by_height} for row in rows}
+    lines = []
+    for at in next(iter(by_score.values())):
+        for score in SCORES:
+            one = by_score[score][at]
+            deviation = (f"{one.height:.2f}", f"{one.suppressed:+,.0f}") if one.other else ("", "")
+            lines.append((str(at), str(one.requests), score, str(one.missed), str(one.other), *deviation))
+    return Table(
+        f"Exact answers by height, versus partial profiles of {PUBLISHED_SHARE} without the run-time node",
+        ("height", "requests", "score", "missed", "other", "higher", "suppressed"),
+        lines,
+        left=(2,),
+        note="height: of the answer here; missed: requests without an answer; other: with another node, "
+        "whose levels above it and suppressed records beyond those here are given on average.",
+    )

@@ -1,0 +1,247 @@
+"""Distribution of the records of one node by class size, and by number of distinct sensitive values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from shoal.document.document import (
+    Document,
+    Fact,
+    Figure,
+    HasDocument,
+    Line,
+    Strip,
+    Table,
+    levels_text,
+    of_records,
+    round_ticks,
+)
+from shoal.errors import UnknownName, UsageError
+from shoal.policy.limits import check_whole, limit_in_records
+from shoal.wording import match_trimmed, plural
+from shoal.workflow.profile.offer import check_level
+
+if TYPE_CHECKING:
+    from shoal.core.lattice.lattice import Index, Lattice
+    from shoal.workflow.profile.profile import Profile
+
+_ROWS = 20
+_TICKS = 6
+
+
+@dataclass(frozen=True)
+class Bar:
+    """The classes of one size, or with one number of distinct sensitive values."""
+
+    value: int
+    records: int
+    cumulative: int  # records in classes of this value or a smaller one
+    classes: int | None = None  # None for sensitive values: a profile holds only their number of records
+
+
+@dataclass(frozen=True)
+class Histogram:
+    """The records of a node by class size (k), or by distinct values of a sensitive column (l)."""
+
+    model: Literal["k", "l"]
+    sensitive: str | None  # the column that l is about
+    least: int | None  # the k or l that is marked
+    suppressed: int | None  # the records in classes below it
+    bars: tuple[Bar, ...]
+
+    @property
+    def quantity(self) -> str:
+        """The quantity by which records are grouped."""
+        return "class size" if self.sensitive is None else f"distinct values of {self.sensitive}"
+
+
+@dataclass(frozen=True)
+class NodeDistribution(HasDocument):
+    """How the records of one node spread over its classes."""
+
+    node: Mapping[str, int]
+    height: int
+    records: int
+    classes: int
+    limit: int  # records that may be suppressed
+    histograms: tuple[Histogram, ...] = field(default=())  # of class sizes, then of each sensitive column
+
+    def document(self) -> Document:
+        """Describe the node and its histograms."""
+        facts = [
+            Fact("node", "node", levels_text(self.node)),
+            Fact("height", "height", str(self.height)),
+            Fact("classes", "classes", f"{self.classes:,}"),
+            Fact("limit", "limit", of_records(self.limit, self.records)),
+        ]
+        for one in self.histograms:
+            if one.least is not None and one.suppressed is not None:
+                label = f"{one.model} = {one.least:,}" + (f" of {one.sensitive}" if one.sensitive else "")
+                within = "within" if one.suppressed <= self.limit else "above"
+                suppressed = f"{of_records(one.suppressed, self.records)} below, {within} the limit"
+                facts.append(Fact(f"{one.model}-{one.sensitive}", label, suppressed))
+        return Document(
+            title=f"Distribution of {plural(self.records, 'record')} over {plural(self.classes, 'class')}",
+            facts=facts,
+            tables=[_table(one, self.records) for one in self.histograms],
+            figures=distribution_plots(self),
+        )
+
+    def plot(self) -> Any:
+        """Draw the histograms, linear and logarithmic, as one figure of matplotlib."""
+        from shoal.document.figures import check_matplotlib, together
+
+        check_matplotlib()
+        return together(distribution_plots(self))
+
+
+def distribution(
+    profile: Profile,
+    node: Mapping[str, int],
+    *,
+    k: int | None = None,
+    l: int | None = None,
+    suppression_limit: float | str | None = None,
+) -> NodeDistribution:
+    """Describe one node; a column that is not named is at level 0.
+
+    k, l and the limit are marked; their defaults are those of the policy.
+    """
+    lattice, defaults = profile.lattice, profile.defaults
+    index = index_of(lattice, node)
+    marks = {"k": k if k is None else check_whole("k", k), "l": l if l is None else check_whole("l", l)}
+    limit = (
+        defaults.limit if suppression_limit is None else limit_in_records(suppression_limit, profile.records)
+    )
+    held = profile if profile.row_of(index) is not None else profile.with_node(index)
+    position = held.row_of(index)
+    assert position is not None
+    levels = lattice.node(index)
+    return NodeDistribution(
+        node=dict(zip(lattice.columns, levels, strict=True)),
+        height=sum(levels),
+        records=profile.records,
+        classes=int(held.tables[None].classes[position]),
+        limit=limit,
+        histograms=tuple(_histogram(held, position, name, marks) for name in held.tables),
+    )
+
+
+def index_of(lattice: Lattice, node: Mapping[str, int]) -> Index:
+    """Return the index of a node from its levels by column; other columns are at level 0."""
+    if not isinstance(node, Mapping):
+        raise UsageError(f"A node is levels by column, such as {{'age': 2}}, got {type(node).__name__}.")
+    heights = dict(zip(lattice.columns, lattice.heights, strict=True))
+    levels: dict[str, int] = {}
+    for written, level in node.items():
+        name = match_trimmed(written, heights)
+        if name not in heights:
+            raise UnknownName(str(name), "quasi-identifier", heights, field="node")
+        levels[name] = check_level(level, heights[name], f"The level of {name!r} must be", "node")
+    index = []
+    for members in lattice.axes:
+        names = [lattice.columns[column] for column in members]
+        given = {levels[name] for name in names if name in levels}
+        if len(given) > 1:
+            raise UsageError(
+                f"Columns that share their level must have the same one: {', '.join(names)}.", field="node"
+            )
+        index.append(given.pop() if given else 0)
+    return tuple(index)
+
+
+def _histogram(
+    profile: Profile, position: int, sensitive: str | None, marks: Mapping[str, int | None]
+) -> Histogram:
+    table = profile.tables[sensitive]
+    begin, end = int(table.begins[position]), int(table.begins[position + 1])
+    values = table.values[begin:end].tolist()
+    cumulative = [*table.below[begin + 1 : end].tolist(), profile.records]
+    bars, before = [], 0
+    for value, up_to in zip(values, cumulative, strict=True):
+        classes = (up_to - before) // value if sensitive is None else None
+        bars.append(Bar(value, up_to - before, up_to, classes))
+        before = up_to
+    model: Literal["k", "l"] = "k" if sensitive is None else "l"
+    least = marks[model] or _policy_mark(profile, sensitive)
+    suppressed = None if least is None else sum(bar.records for bar in bars if bar.value < least)
+    return Histogram(model, sensitive, least, suppressed, tuple(bars))
+
+
+def _policy_mark(profile: Profile, sensitive: str | None) -> int | None:
+    name = "k-anonymity" if sensitive is None else "distinct-l-diversity"
+    columns = {None} if sensitive is None else {None, sensitive}
+    return max(
+        (
+            int(model.least)
+            for model in profile.defaults.models
+            if model.name == name and model.column in columns and model.least
+        ),
+        default=None,
+    )
+
+
+def _table(one: Histogram, records: int) -> Table:
+    rows = []
+    for bar in one.bars[:_ROWS]:
+        mark = "below" if one.least is not None and bar.value < one.least else ""
+        classes = [] if bar.classes is None else [f"{bar.classes:,}"]
+        shares = [f"{bar.records / records:.2%}", f"{bar.cumulative:,}", f"{bar.cumulative / records:.2%}"]
+        rows.append([f"{bar.value:,}", *classes, f"{bar.records:,}", *shares, mark])
+    classes = ["classes"] if one.sensitive is None else []
+    mark = "" if one.least is None else f"{one.model} = {one.least:,}"
+    headers = [one.quantity, *classes, "records", "share", "cumulative", "share", mark]
+    return Table(f"Records by {one.quantity}", headers, rows, left=(), total=len(one.bars))
+
+
+def distribution_plots(one: NodeDistribution) -> list[Figure]:
+    """Return a linear and a logarithmic figure of each histogram."""
+    return [
+        _figure(one, histogram, number, scale)
+        for number, histogram in enumerate(one.histograms)
+        for scale in ("linear", "log")
+    ]
+
+
+def _figure(
+    one: NodeDistribution, histogram: Histogram, number: int, scale: Literal["linear", "log"]
+) -> Figure:
+    bottom = 1.0 if scale == "log" else 0.0
+    most = max(float(histogram.bars[-1].value), 2.0, float(histogram.least or 1))
+    by_value: list[dict[str, Line]] = [
+        {"records": [(float(bar.value), float(bar.records)) for bar in histogram.bars]},
+        {"cumulative": [(float(bar.value), float(bar.cumulative)) for bar in histogram.bars]},
+    ]
+    marks = []
+    if histogram.least is not None:
+        marks.append(f"{histogram.model} = {histogram.least:,}")
+        for panel in by_value:
+            highest = max(up for line in panel.values() for _, up in line)
+            panel[marks[-1]] = [(float(histogram.least), bottom), (float(histogram.least), highest)]
+    if one.limit >= bottom:
+        marks.append(f"limit {one.limit:,}")
+        by_value[1][marks[-1]] = [(1.0, float(one.limit)), (most, float(one.limit))]
+    name = "class-sizes" if histogram.sensitive is None else f"sensitive-values-{number}"
+    return Figure(
+        f"{name}-{scale}",
+        f"Records by {histogram.quantity}",
+        [""],
+        histogram.quantity,
+        _ticks(most, scale),
+        [
+            Strip("records", [by_value[0]], percent=False),
+            Strip("records up to\nthis value", [by_value[1]], percent=False),
+        ],
+        ["records", "cumulative", *marks],
+        {"records": "dots", "cumulative": "steps-post"},
+        scale=scale,
+    )
+
+
+def _ticks(most: float, scale: str) -> dict[float, str]:
+    if scale == "log":
+        return round_ticks(most, 2 * _TICKS)
+    step = next(int(value) for value in round_ticks(10 * most, 99) if most / value <= _TICKS)
+    return {float(value): f"{value:,}" for value in range(0, int(most) + 1, step)}

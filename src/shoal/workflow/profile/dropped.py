@@ -1,0 +1,164 @@
+"""Dropped columns: what becomes possible if one or two quasi-identifiers are not released.
+
+A column whose top level has one group is dropped by generalizing it to that level, so the nodes of a profile
+give the answer. For any other column, the lattice without it is tabulated once, which needs the data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from shoal.core.arrays import IntArray
+from shoal.core.lattice.lattice import build
+from shoal.document.document import Table, Text, name_list
+from shoal.wording import percent
+from shoal.workflow.profile.negotiate import RequestAnswer
+from shoal.workflow.profile.offer import Offer, Request
+
+if TYPE_CHECKING:
+    from shoal.workflow.profile.profile import Profile
+
+_MOST_NODES = 200_000  # maximum size of a lattice that is tabulated for a request
+_ROWS = 15  # maximum number of rows of a table
+
+
+@dataclass(frozen=True)
+class Dropped:
+    """What becomes possible without some columns; each offer keeps the other settings."""
+
+    columns: tuple[str, ...]
+    levels: Offer | None = None  # the lowest node within the other columns' levels
+    suppression: Offer | None = None  # the least that can be suppressed within these levels
+    k: Offer | None = None  # the largest k within the limit and the levels
+    l: Offer | None = None
+    counted: bool = True  # False: the profile cannot answer, and the data is not available
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the offers as plain values."""
+        offers = {name: getattr(self, name) for name in ("levels", "suppression", "k", "l")}
+        plain = {name: offer and offer.to_dict() for name, offer in offers.items()}
+        return {"columns": list(self.columns), **plain, "counted": self.counted}
+
+
+def dropped(profile: Profile, request: Request) -> tuple[Dropped, ...]:
+    """Answer the request without each column and each pair of columns, best answers first."""
+    names = profile.lattice.columns
+    sets = [pair for size in (1, 2) for pair in combinations(names, size) if size < len(names)]
+    inside = [columns for columns in sets if _is_node(profile, columns)]
+    answers = {one.columns: one for one in _from_nodes(profile, request, inside)}
+    for columns in sets:
+        if columns not in answers:
+            answers[columns] = _from_data(profile, request, columns)
+    order = {columns: number for number, columns in enumerate(sets)}
+    return tuple(sorted(answers.values(), key=lambda one: (*_best_first(one), order[one.columns])))
+
+
+def _best_first(one: Dropped) -> tuple[float, ...]:
+    """Return the sort key: exact answers first, then fewer columns, a lower node, fewer suppressed."""
+    best = one.levels or one.suppression
+    if best is None:
+        return (2, len(one.columns), 0, 0)
+    if one.levels is None:
+        return (1, len(one.columns), best.suppressed, best.height)
+    return (0, len(one.columns), best.height, best.suppressed)
+
+
+def _is_node(profile: Profile, columns: Sequence[str]) -> bool:
+    """Return whether a node of the lattice drops these columns and no other ones."""
+    lattice = profile.lattice
+    alone = {lattice.columns[axis[0]] for axis in lattice.axes if len(axis) == 1}
+    return all(name in alone and name in profile.removable for name in columns)
+
+
+def _from_nodes(profile: Profile, request: Request, sets: Sequence[Sequence[str]]) -> Iterator[Dropped]:
+    from shoal.workflow.profile.choose import choose_dropped
+
+    if not sets:
+        return
+    answer = RequestAnswer(profile, request, runtime=False)
+    lattice = profile.lattice
+    axis_of = {lattice.columns[axis[0]]: number for number, axis in enumerate(lattice.axes)}
+    pairs = np.array([[axis_of[columns[0]], axis_of[columns[-1]]] for columns in sets]).reshape(-1, 2)
+    low, high, top = np.array(answer.low), np.array(answer.high), np.array(lattice.shape) - 1
+    limit = min(request.limit, profile.records - 1)  # at least one class remains
+    orders = (answer.rank, answer.suppressed, profile.merged, profile.numbers)
+    chosen = choose_dropped(profile.levels, *orders, low, high, top, pairs, limit)
+    for columns, axes, (levels, least) in zip(sets, pairs, chosen.tolist(), strict=True):
+        lowest, highest = low.copy(), high.copy()
+        lowest[axes] = highest[axes] = top[axes]
+        yield _offers(tuple(columns), answer, levels, least, lowest, highest)
+
+
+def _from_data(profile: Profile, request: Request, columns: tuple[str, ...]) -> Dropped:
+    smaller = profile.without(columns)
+    if smaller is None:
+        return Dropped(columns, counted=False)
+    kept = {name: level for name, level in request.max_level.items() if name not in columns}
+    answer = RequestAnswer(smaller, replace(request, max_level=kept), runtime=False)
+    levels, least, *_ = answer.chosen(answer.rank)
+    return _offers(columns, answer, levels, least, np.array(answer.low), np.array(answer.high))
+
+
+def _offers(
+    columns: tuple[str, ...], answer: RequestAnswer, levels: int, least: int, low: IntArray, high: IntArray
+) -> Dropped:
+    """Describe the acceptable node and the node that suppresses least, given as rows (-1: none)."""
+    return Dropped(
+        columns,
+        levels=answer.offer(levels) if levels >= 0 else None,
+        suppression=answer.more_suppression(least),
+        k=answer.less_privacy("k", low, high),
+        l=answer.less_privacy("l", low, high),
+    )
+
+
+def profile_without(profile: Profile, columns: Sequence[str]) -> Profile | None:
+    """Tabulate the lattice of the other columns; None without the data, or if it is too large."""
+    from shoal.workflow.profile.profile import tabulated
+
+    problem, lattice, defaults = profile.problem, profile.lattice, profile.defaults
+    if problem is None or problem.counts.remote:
+        return None
+    kept = [name for name in lattice.columns if name not in columns]
+    heights = {name: lattice.heights[lattice.columns.index(name)] for name in kept}
+    groups = [[lattice.columns[number] for number in axis] for axis in lattice.axes]
+    groups = [[name for name in group if name in kept] for group in groups]
+    smaller = build(heights, same_level=[group for group in groups if len(group) > 1])
+    if smaller.size > _MOST_NODES:
+        return None
+    without = problem.onto(smaller)
+    limits = [
+        {n: v for n, v in one.items() if n in heights} for one in (defaults.max_level, defaults.min_level)
+    ]
+    return tabulated(without, replace(defaults, max_level=limits[0], min_level=limits[1]))
+
+
+def dropped_table(answers: Sequence[Dropped], columns: Sequence[str], records: int) -> Table | None:
+    """List the columns without which there is an exact answer; pairs only if neither suffices alone."""
+    sufficient = [one for one in answers if one.levels is not None]
+    alone = {one.columns[0] for one in sufficient if len(one.columns) == 1}
+    rows = [one for one in sufficient if len(one.columns) == 1 or not alone & set(one.columns)]
+    if not rows:
+        return None
+    lines: list[list[Text]] = []
+    for one in rows[:_ROWS]:
+        offer = one.levels
+        assert offer is not None
+        levels = " ".join("-" if name in one.columns else str(offer.node[name]) for name in columns)
+        suppressed = f"{offer.suppressed:,} ({percent(offer.suppressed / records)})"
+        most = ", ".join(filter(None, (_most(one, "k"), _most(one, "l"))))
+        lines.append([name_list(one.columns), levels, str(offer.height), suppressed, most])
+    title = "Without one column, or two, everything else can stay as asked"
+    note = "at most: the largest k (and l) within the limit and the levels"
+    headers = ["dropped", "node", "height", "suppressed", "at most"]
+    return Table(title, headers, lines, left=(0, 1), total=len(rows), note=note)
+
+
+def _most(one: Dropped, name: Literal["k", "l"]) -> str:
+    offer = getattr(one, name)
+    return f"{name} = {getattr(offer.privacy, name):,}" if offer else ""

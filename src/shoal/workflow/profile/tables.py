@@ -1,0 +1,212 @@
+"""Tables of a profile: the records of each node by class size, by l, and by both together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from shoal.core.arrays import IntArray
+from shoal.core.compilation import compiled
+from shoal.core.counts.counts import Counts
+from shoal.core.counts.diversity import Measure
+from shoal.core.counts.kernels import sum_by_value
+from shoal.core.counts.numpy_kernels import MEASURE_BITS
+from shoal.core.lattice.walk import Spread
+
+
+@compiled
+def first_at_least(begins: IntArray, values: IntArray, least: int) -> IntArray:
+    """Find the first value of at least `least` among each node's ascending values, or their end."""
+    firsts = np.empty(begins.shape[0] - 1, np.int64)
+    for stretch in range(firsts.shape[0]):
+        low = begins[stretch]
+        high = min(begins[stretch + 1], low + least)  # values are distinct: the i-th is at least i
+        while low < high:
+            middle = (low + high) // 2
+            if values[middle] < least:
+                low = middle + 1
+            else:
+                high = middle
+        firsts[stretch] = low
+    return firsts
+
+
+class _ReadOnly:
+    """Makes all arrays read-only, as in a memory-mapped file, so that functions compile for one type."""
+
+    def __post_init__(self) -> None:
+        for array in vars(self).values():
+            array.flags.writeable = False
+
+
+@dataclass(frozen=True)
+class SizeTable(_ReadOnly):
+    """The number of records that each k (or l) suppresses at each tabulated node."""
+
+    begins: IntArray  # (nodes + 1,): where each node's values begin
+    values: IntArray  # the sizes (or l) of classes, ascending within a node
+    below: IntArray  # the records in classes of smaller values
+    classes: IntArray  # (nodes,): all classes, before suppression
+
+    def suppressed(self, least: int, records: int) -> IntArray:
+        """Return the number of records in classes below `least`, node by node; all if no class remains."""
+        if not len(self.values):
+            return np.empty(0, np.int64)
+        at = first_at_least(self.begins, self.values, least)
+        counts: IntArray = self.below.take(at, mode="clip").astype(np.int64)
+        counts[at == self.begins[1:]] = records
+        return counts
+
+    def strongest(self, limit: int) -> tuple[IntArray, IntArray]:
+        """Return the largest value that each node reaches within a limit, and the records suppressed then."""
+        at = first_at_least(self.begins, self.below, limit + 1) - 1  # no record is below the smallest value
+        return self.values[at].astype(np.int64), self.below[at].astype(np.int64)
+
+    def some(self, places: IntArray) -> SizeTable:
+        """Return the table of some of the nodes."""
+        begins, at = _entries_of(self.begins, places)
+        return SizeTable(begins, self.values[at], self.below[at], self.classes[places])
+
+    def and_(self, other: SizeTable) -> SizeTable:
+        """Return the table of these nodes followed by those of another table."""
+        return SizeTable(
+            np.concatenate([self.begins, self.begins[-1] + other.begins[1:]]),
+            np.concatenate([self.values, other.values]),
+            np.concatenate([self.below, other.below]),
+            np.concatenate([self.classes, other.classes]),
+        )
+
+
+def _entries_of(begins: IntArray, places: IntArray) -> tuple[IntArray, IntArray]:
+    """Return the new begins of the entries of some nodes, and the indices of these entries."""
+    lengths = begins[places + 1] - begins[places]
+    moved = np.concatenate([[0], np.cumsum(lengths)])
+    return moved, np.arange(moved[-1]) + np.repeat(begins[places] - moved[:-1], lengths)
+
+
+def table_of(spread: Spread) -> SizeTable:
+    """Accumulate a spread, and store it in the smallest integer types that fit."""
+    before = np.cumsum(spread.records) - spread.records
+    starts = np.repeat(before[spread.begins[:-1]], np.diff(spread.begins)) if len(before) else before
+    return SizeTable(spread.begins, small(spread.values), small(before - starts), small(spread.classes))
+
+
+def small(numbers: IntArray) -> IntArray:
+    """Return numbers in the smallest type that holds them."""
+    most = int(numbers.max(initial=0))
+    kind = next(kind for kind in (np.uint16, np.uint32, np.uint64) if most <= np.iinfo(kind).max)
+    return numbers.astype(kind)
+
+
+_TALLY = 4096
+
+
+@compiled
+def records_violating(
+    begins: IntArray, sizes: IntArray, values: IntArray, records: IntArray, k: int, least: int
+) -> IntArray:
+    """Count, at each node, the records in classes that are smaller than k or whose l is below `least`."""
+    counts = np.zeros(begins.shape[0] - 1, np.int64)
+    for node in range(counts.shape[0]):
+        for entry in range(begins[node], begins[node + 1]):
+            if sizes[entry] < k or values[entry] < least:
+                counts[node] += records[entry]
+    return counts
+
+
+@dataclass(frozen=True)
+class JointTable(_ReadOnly):
+    """The records of each node by the size and the l of their class, ascending."""
+
+    begins: IntArray  # (nodes + 1,): where each node's entries begin
+    sizes: IntArray  # (entries,)
+    values: IntArray  # (entries,): l, in steps
+    records: IntArray  # (entries,)
+
+    def suppressed(self, k: int, least: int) -> IntArray:
+        """Return the records in classes that violate either k or l, node by node."""
+        counts: IntArray = records_violating(
+            self.begins, self.sizes, self.values, self.records, k, min(least, 1 << MEASURE_BITS)
+        )
+        return counts
+
+    def strongest_k(self, position: int, least: int, limit: int) -> tuple[int, int]:
+        """Return the largest k of a node for an l and a limit, and the records suppressed; 0 if none."""
+        sizes, values, records = self._node(position)
+        return _strongest(sizes, values >= least, records, limit)
+
+    def strongest_l(self, position: int, k: int, limit: int) -> tuple[int, int]:
+        """Return the largest l of a node for a given k and limit, in steps, and the records suppressed."""
+        sizes, values, records = self._node(position)
+        return _strongest(values, sizes >= k, records, limit)
+
+    def _node(self, position: int) -> tuple[IntArray, IntArray, IntArray]:
+        entries = slice(int(self.begins[position]), int(self.begins[position + 1]))
+        return (
+            self.sizes[entries].astype(np.int64),
+            self.values[entries].astype(np.int64),
+            self.records[entries].astype(np.int64),
+        )
+
+    def some(self, places: IntArray) -> JointTable:
+        """Return the table of some of the nodes."""
+        begins, at = _entries_of(self.begins, places)
+        return JointTable(begins, self.sizes[at], self.values[at], self.records[at])
+
+    def by_value(self, classes: IntArray) -> SizeTable:
+        """Return the table of l alone."""
+        begins = np.zeros(len(self.begins), np.int64)
+        values, records = np.empty((2, len(self.values)), np.int64)
+        tally = np.zeros(_TALLY, np.int64)
+        entries = (part.astype(np.int64) for part in (self.begins, self.values, self.records))
+        used = sum_by_value(*entries, tally, begins, values, records)
+        return table_of(Spread(begins, values[:used], records[:used], classes))
+
+
+def joined_tables(parts: Iterable[JointTable]) -> JointTable:
+    """Concatenate the tables of consecutive nodes."""
+    parts = list(parts)
+    if not parts:
+        empty = np.empty(0, np.int64)
+        return JointTable(np.zeros(1, np.int64), empty, empty, empty)
+    shifts = np.cumsum([0, *(int(part.begins[-1]) for part in parts)])
+    begins = [part.begins[:-1] + shift for part, shift in zip(parts, shifts[:-1], strict=True)]
+    columns = (
+        np.concatenate([getattr(part, name) for part in parts]) for name in ("sizes", "values", "records")
+    )
+    return JointTable(np.concatenate([*begins, shifts[-1:]]), *columns)
+
+
+def joint_table(spread: Spread) -> JointTable:
+    """Split the packed values of a spread, and store them in the smallest integer types that fit."""
+    sizes, values = spread.values >> MEASURE_BITS, spread.values & ((1 << MEASURE_BITS) - 1)
+    return JointTable(spread.begins, small(sizes), small(values), small(spread.records))
+
+
+def joint_spread(counts: Counts, measure: Measure) -> Spread:
+    """Return how the records of one node spread over size and l."""
+    held = counts.in_memory()
+    entries = held.sensitive[measure.column]
+    values = measure.diversity.measures(entries.rows, entries.counts, held.sizes)
+    keys, inverse = np.unique((held.sizes << MEASURE_BITS) | values, return_inverse=True)
+    records = np.bincount(inverse, held.sizes).astype(np.int64)
+    return Spread(np.array([0, len(keys)]), keys, records, np.array([len(held)]))
+
+
+def _strongest(keys: IntArray, allowed: np.ndarray, records: IntArray, limit: int) -> tuple[int, int]:
+    gone = int(records[~allowed].sum())
+    if gone > limit or not allowed.any():
+        return 0, int(records.sum())
+    order = np.argsort(keys[allowed], kind="stable")
+    keys, records = keys[allowed][order], records[allowed][order]
+    firsts = np.flatnonzero(np.diff(keys, prepend=-1))
+    before = gone + (np.cumsum(records) - records)[firsts]
+    last = int(np.searchsorted(before, limit, side="right")) - 1
+    return int(keys[firsts][last]), int(before[last])
+
+
+def measures_of(sensitive: Sequence[str], others: Sequence[Measure]) -> tuple[Measure, ...]:
+    """Return distinct l of every sensitive column, then other measures."""
+    return (*(Measure(name) for name in sensitive), *others)

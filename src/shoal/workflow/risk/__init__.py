@@ -1,0 +1,1 @@
+"""Risk: classes, special uniques, and their presentation."""

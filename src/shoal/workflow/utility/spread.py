@@ -1,0 +1,211 @@
+"""Spread: distribute the records of each label over the values that it covers.
+
+Labels of one column may overlap, because classes have their own ranges or levels. The records of a label are
+spread over the values that it covers, in proportion to the records of these values in the input. If labels
+do not overlap, every figure equals the one computed from the labels themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from shoal.core.arrays import BoolArray, FloatArray, IntArray
+from shoal.workflow.utility.covers import Covers
+
+MOST_GROUPS = 128  # maximum number of groups of neighbouring values for associations
+
+
+@dataclass(frozen=True)
+class LabelSpread:
+    """The labels of one column, with the values that they cover."""
+
+    covers: Covers = field(repr=False)
+    before: IntArray = field(repr=False)  # (values,): the number of records of each value
+    after: IntArray = field(repr=False)  # (labels,): the number of records of each label
+
+    @cached_property
+    def slots(self) -> IntArray:
+        """The number of the input's records in each slot."""
+        return self.before[self.covers.order]
+
+    def sums(self, weights: FloatArray | IntArray) -> FloatArray:
+        """Sum the weights of the slots that each label covers, (labels,)."""
+        totals = np.append(0.0, np.cumsum(weights, dtype=np.float64))
+        runs = totals[self.covers.high] - totals[self.covers.low]
+        return np.bincount(self.covers.label, runs, self.covers.labels).astype(np.float64)
+
+    def _steps(self, weights: FloatArray | IntArray) -> FloatArray:
+        """Sum the weights of the runs that contain each slot, (slots,)."""
+        number = len(self.slots) + 1
+        steps = np.bincount(self.covers.low, weights, number) - np.bincount(self.covers.high, weights, number)
+        result: FloatArray = np.cumsum(steps)[:-1]
+        return result
+
+    @cached_property
+    def _coverage(self) -> IntArray:
+        """The number of labels of the release that cover each slot."""
+        present = (self.after > 0).astype(np.int64)
+        return np.rint(self._steps(present[self.covers.label])).astype(np.int64)
+
+    @cached_property
+    def overlaps(self) -> bool:
+        """Whether a value falls into several labels."""
+        return bool((self._coverage[self.slots > 0] > 1).any())
+
+    @cached_property
+    def label_codes(self) -> IntArray | None:
+        """The label that each value falls into, -1 for none; None if labels overlap."""
+        if self.overlaps:
+            return None
+        codes = np.full(len(self.slots), -1, np.int64)
+        labels, low, high = self.covers.label, self.covers.low, self.covers.high
+        slots = np.repeat(low - np.append(0, np.cumsum(high - low)[:-1]), high - low) + np.arange(
+            int((high - low).sum())
+        )
+        codes[self.covers.order[slots]] = np.repeat(labels, high - low)
+        return np.where((codes >= 0) & (self.after[codes] > 0), codes, -1)
+
+    @cached_property
+    def masses(self) -> FloatArray:
+        """The number of the input's records whose value each label covers."""
+        return self.sums(self.slots)
+
+    @cached_property
+    def _rates(self) -> FloatArray:
+        """The released records of each label per record of the input that it covers, (labels,)."""
+        return np.divide(self.after, self.masses, out=np.zeros(len(self.after)), where=self.masses > 0)
+
+    @cached_property
+    def _density(self) -> FloatArray:
+        """The released records per record of the input, (slots,)."""
+        rates = self._steps(self._rates[self.covers.label])
+        return np.where(self._coverage > 0, rates, 0.0)
+
+    def kept_information(self) -> float:
+        """Return the share of the column's entropy that the released cells retain.
+
+        A label loses the entropy of the values that it covers. An empty cell and a suppressed record
+        lose all of it.
+        """
+        shares = self.slots / max(1, self.slots.sum())
+        whole = float(-(shares * np.log2(np.where(shares > 0, shares, 1))).sum())
+        if whole <= 0:
+            return 1.0
+        lost = float((self.after * self._entropies).sum())
+        records = max(int(self.before.sum()), int(self.after.sum()))
+        lost += (records - int(self.after.sum())) * whole
+        return round(min(1.0, max(0.0, 1 - lost / (records * whole))), 12)
+
+    @cached_property
+    def _entropies(self) -> FloatArray:
+        """The entropy of the values that each label covers, in bits, (labels,)."""
+        bits = self.sums(self.slots * np.log2(np.maximum(self.slots, 1)))
+        masses = np.maximum(self.masses, 1)
+        return np.maximum(0.0, np.log2(masses) - bits / masses)
+
+    def bits_within(self) -> float:
+        """Return the mean over the released records of the entropy of the values that a label covers."""
+        return float((self.after * self._entropies).sum()) / max(1, int(self.after.sum()))
+
+    def shift(self) -> float:
+        """Return the total variation distance between the input's values and the spread records."""
+        before, after = max(1, int(self.before.sum())), max(1, int(self.after.sum()))
+        difference = self.slots / before - self.slots * self._density / after
+        return round(min(1.0, float(np.abs(difference).sum() / 2)), 12)
+
+    def expected_before(self) -> FloatArray:
+        """Return the expected number of the input's records for each label, (labels,).
+
+        A value's records are spread over the labels that cover it, in proportion to the released records that
+        each label spreads to it.
+        """
+        density = np.where(self._density > 0, self._density, 1.0)
+        return self._rates * self.sums(np.where(self._coverage > 0, self.slots / density, 0.0))
+
+    def mean_of(self, numbers: FloatArray) -> tuple[FloatArray, FloatArray, BoolArray]:
+        """Return the mean of the numbers that each label covers, and the share of its records with a number.
+
+        The last array states which labels cover several numbers. A value that is not a number is nan.
+        """
+        ordered = numbers[self.covers.order]
+        known = np.isfinite(ordered)
+        masses = self.sums(self.slots * known)
+        safe = np.where(masses > 0, masses, 1.0)
+        middle = float(ordered[known].mean()) if known.any() else 0.0  # sums of small numbers are exact
+        means = self.sums(self.slots * np.where(known, ordered - middle, 0.0)) / safe + middle
+        shares = np.divide(masses, self.masses, out=np.zeros(len(masses)), where=self.masses > 0)
+        several = self.sums((known & (self.slots > 0)).astype(np.int64)) > 1
+        return np.where(masses > 0, means, np.nan), shares, several
+
+    @cached_property
+    def groups(self) -> IntArray:
+        """The first slot of each group of neighbouring values, and the end. Groups end where labels do.
+
+        Groups are merged if there are too many.
+        """
+        edges = np.unique(np.concatenate([[0, len(self.slots)], self.covers.low, self.covers.high]))
+        if len(edges) > MOST_GROUPS + 1:
+            totals = np.append(0, np.cumsum(self.slots))[edges]
+            wanted = np.linspace(0, totals[-1], MOST_GROUPS + 1)
+            edges = edges[np.unique(np.searchsorted(totals, wanted).clip(0, len(edges) - 1))]
+            edges[0], edges[-1] = 0, len(self.slots)
+        return edges.astype(np.int64)
+
+    @cached_property
+    def weights(self) -> FloatArray:
+        """The share of each label's records that falls into each group, (labels, groups)."""
+        totals = np.append(0, np.cumsum(self.slots))
+        ends = self.covers.low, self.covers.high
+        low, high = (end[:, None].clip(self.groups[:-1], self.groups[1:]) for end in ends)
+        parts = (totals[high] - totals[low]).astype(np.float64)
+        weights = np.zeros((self.covers.labels, len(self.groups) - 1))
+        starts = np.flatnonzero(np.diff(self.covers.label, prepend=-1))
+        if len(starts):
+            weights[self.covers.label[starts]] = np.add.reduceat(parts, starts)
+        shares: FloatArray = weights / np.maximum(self.masses, 1)[:, None]
+        return shares
+
+    def group_positions(self, positions: FloatArray) -> FloatArray:
+        """Return the mean position of each group's values, nan if they have none."""
+        ordered = positions[self.covers.order]
+        known = np.isfinite(ordered)
+        number = len(self.groups) - 1
+        group_of = np.repeat(np.arange(number), np.diff(self.groups))
+        masses = np.bincount(group_of, self.slots * known, number)
+        sums = np.bincount(group_of, self.slots * np.where(known, ordered, 0.0), number)
+        means: FloatArray = np.divide(sums, masses, out=np.full(number, np.nan), where=masses > 0)
+        return means
+
+    def label_shares(self, kept: Sequence[int]) -> FloatArray:
+        """Return the share of each value's records in each label of `kept`, and in all others together."""
+        shares = np.zeros((len(self.slots), len(kept) + 1))
+        density = np.where(self._density > 0, self._density, 1.0)
+        index = {label: column for column, label in enumerate(kept)}
+        runs = zip(
+            self.covers.label.tolist(), self.covers.low.tolist(), self.covers.high.tolist(), strict=True
+        )
+        for label, low, high in runs:
+            if label in index:
+                shares[low:high, index[label]] = self._rates[label] / density[low:high]
+        shares[:, -1] = np.maximum(0, 1 - shares.sum(axis=1))
+        result = np.empty_like(shares)
+        result[self.covers.order] = shares
+        return result
+
+
+def rounded(records: FloatArray, total: int) -> IntArray:
+    """Round each number down or up so that their sum is `total`.
+
+    >>> rounded(np.array([1.5, 0.25, 2.25]), 4).tolist()
+    [2, 0, 2]
+    """
+    flat = records.reshape(-1)
+    whole = np.floor(flat + 1e-9).astype(np.int64)
+    missing = max(0, min(total - int(whole.sum()), len(flat)))
+    up = np.argsort(-(flat - whole), kind="stable")[:missing]
+    whole[up] += 1
+    return whole.reshape(records.shape)
