@@ -1,8 +1,8 @@
-"""How well does a classifier do that learns from the release, beside one that learns from the raw table?
+"""How accurate is a classifier trained on the release, compared with one trained on the raw table?
 
 Adult with eight quasi-identifiers and salary-class as label, for k = 5 to 200: the accuracy of a decision
-tree on records that it has not seen. Tree and test are alike for all; the raw table is the peer. The page
-docs/accuracy.md is rewritten.
+tree on records that it was not trained on. The tree and the tests are the same for all tables, and the raw
+table is the baseline. Writes docs/accuracy.md.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ SEARCHES = ("tds", "bottom-up", "contour")
 SPLITS = 10
 RUNS = 3
 DEPTH = 8
-SMALLEST = 20  # records in a leaf
+SMALLEST = 20  # minimum number of records in a leaf
 
 Codes = npt.NDArray[np.int64]  # (columns, records)
 Marks = npt.NDArray[np.bool_]  # (records,)
 
 
 def main() -> None:
-    """Measure, print the table, and write it into the documentation."""
+    """Measure, print the table, and write the page of the documentation."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--docs", type=Path, default=Path(__file__).resolve().parents[1] / "docs")
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     text = "\n".join(_page())
-    write_page(given.docs / "accuracy.md", text)
+    write_page(arguments.docs / "accuracy.md", text)
     print(text)
 
 
@@ -102,41 +102,48 @@ def _cells(root: Path, raw: pa.Table, name: str, k: int) -> str:
 
 
 def _read(table: pa.Table, columns: Sequence[str]) -> tuple[Codes, Marks]:
-    """Return a code for every value, and which records have the rarer label; in an order without meaning."""
-    held = [table[column].combine_chunks().dictionary_encode().indices.to_numpy() for column in columns]
+    """Return arbitrary codes for the values of columns, and which records have the rarer label."""
+    codes = [table[column].combine_chunks().dictionary_encode().indices.to_numpy() for column in columns]
     labels = table[LABEL].combine_chunks().dictionary_encode().indices.to_numpy()
-    return np.stack(held).astype(np.int64), labels == np.argmin(np.bincount(labels))
+    return np.stack(codes).astype(np.int64), labels == np.argmin(np.bincount(labels))
 
 
 def _accuracy(codes: Codes, marks: Marks) -> float:
     random = np.random.default_rng(9)
-    right = []
+    accuracies = []
     for _ in range(SPLITS):
         order = random.permutation(len(marks))
         learn, test = np.split(order, [2 * len(order) // 3])
-        said = np.zeros(len(marks), np.bool_)
-        _tree(codes, marks, learn, test, said, DEPTH)
-        right.append(float((said[test] == marks[test]).mean()))
-    return float(np.mean(right))
+        predicted = np.zeros(len(marks), np.bool_)
+        _tree(codes, marks, learn, test, predicted, DEPTH)
+        accuracies.append(float((predicted[test] == marks[test]).mean()))
+    return float(np.mean(accuracies))
 
 
-def _tree(codes: Codes, marks: Marks, learn: Codes, test: Codes, said: Marks, depth: int) -> None:
-    """Divide records by the best split, and say of the test records of a leaf what most of it are."""
-    best, left = 0.0, None
-    for own in codes if depth else ():
-        gain, inside = _split(own[learn], marks[learn], int(own.max()) + 1)
+def _tree(codes: Codes, marks: Marks, learn: Codes, test: Codes, predicted: Marks, depth: int) -> None:
+    """Split the records by the best split; a leaf predicts its most frequent label for the test records."""
+    best, split = 0.0, None
+    for column_codes in codes if depth else ():
+        gain, inside = _split(column_codes[learn], marks[learn], int(column_codes.max()) + 1)
         if gain > best:
-            best, left = gain, (own, inside)
-    if left is None:
-        said[test] = marks[learn].mean() > 0.5
+            best, split = gain, (column_codes, inside)
+    if split is None:
+        predicted[test] = marks[learn].mean() > 0.5
         return
-    own, inside = left
+    column_codes, inside = split
     for side in (inside, ~inside):
-        _tree(codes, marks, learn[side[own[learn]]], test[side[own[test]]], said, depth - 1)
+        _tree(
+            codes,
+            marks,
+            learn[side[column_codes[learn]]],
+            test[side[column_codes[test]]],
+            predicted,
+            depth - 1,
+        )
 
 
 def _split(codes: Codes, marks: Marks, values: int) -> tuple[float, Marks]:
-    """Return the best binary split: with two labels one of those along the share of the label is best."""
+    """Return the best binary split: with two labels, it divides the values sorted by share of one label."""
     records = np.bincount(codes, minlength=values)
     marked = np.bincount(codes, marks, values)
     order = np.argsort(marked / np.maximum(records, 1), kind="stable")
@@ -154,7 +161,7 @@ def _split(codes: Codes, marks: Marks, values: int) -> tuple[float, Marks]:
 
 
 def _bits(records: Any, marked: Any) -> Any:
-    """Return the entropy of two labels times the records."""
+    """Return the entropy of two labels, multiplied by the number of records."""
     parts = np.stack(np.broadcast_arrays(marked, np.subtract(records, marked))).astype(np.float64)
     logs = np.log2(np.maximum(parts, 1e-12) / np.maximum(records, 1e-12))
     return -(parts * logs).sum(axis=0)

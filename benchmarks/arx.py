@@ -1,7 +1,8 @@
-"""How long does ARX take for the optimum that shoal proves, on the same files with the same settings?
+"""How long does ARX take to find the optimum that shoal proves, with the same files and settings?
 
-ARX is not part of this project: `python benchmarks/arx.py --arx CLASSPATH` takes the path of its jar, or of
-its classes and the jars that it needs, separated as Java separates them. A Java file of ours calls it.
+ARX is not part of this project. `python benchmarks/arx.py --arx CLASSPATH` takes the path of its jar, or of
+its classes and the jars that it needs, separated as Java separates them. A Java file of this project calls
+ARX.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ HOW = (
 
 @dataclass(frozen=True)
 class Task:
-    """A search that both can do."""
+    """A search that both programs can run."""
 
     metric: str
     limit: float
@@ -52,7 +53,7 @@ class Task:
 
     @property
     def label(self) -> str:
-        """What the table calls it."""
+        """The description in the table."""
         model = f", t-closeness {T}" if self.sensitive else ""
         return f"{len(self.columns)} columns, k = {K}{model}, {self.metric}, {self.limit:.0%}"
 
@@ -75,16 +76,16 @@ def main() -> None:
     print("| task | ARX | shoal: search | ratio | shoal: read, count, search | ratio | same optimum |")
     print("|---|--:|--:|--:|--:|--:|---|")
     for task in TASKS:
-        theirs, node = of_arx(class_path, root, task)
-        search_time, whole, levels = of_shoal(root, task)
-        times = f"{theirs:,.0f} | {search_time:,.1f} | {theirs / search_time:,.1f}"
+        arx_time, node = of_arx(class_path, root, task)
+        search_time, total_time, levels = of_shoal(root, task)
+        times = f"{arx_time:,.0f} | {search_time:,.1f} | {arx_time / search_time:,.1f}"
         same = "yes" if node == levels else "no"
-        print(f"| {task.label} | {times} | {whole:,.0f} | {theirs / whole:,.1f} | {same} |")
+        print(f"| {task.label} | {times} | {total_time:,.0f} | {arx_time / total_time:,.1f} | {same} |")
         sys.stdout.flush()
 
 
 def check(class_path: str | None) -> None:
-    """End with what is missing."""
+    """Exit with a message if ARX or Java is missing."""
     if not class_path:
         raise SystemExit(HOW)
     missing = [part for part in class_path.split(os.pathsep) if not Path(part.removesuffix("*")).exists()]
@@ -95,20 +96,20 @@ def check(class_path: str | None) -> None:
 
 
 def of_arx(class_path: str, root: Path, task: Task) -> tuple[float, tuple[int, ...]]:
-    """Return ARX's least milliseconds in one process, with its preparation of the data, and the optimum."""
+    """Return ARX's shortest time in milliseconds, including its preparation of the data, and the optimum."""
     command = [
         "java", "-cp", class_path, str(DRIVER), str(root / "adult.csv"), ",", str(root / "hierarchies-arx"),
         ",".join(task.columns), task.metric, str(task.limit), str(K), task.sensitive, str(T), str(RUNS),
     ]  # fmt: skip
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise SystemExit(f"ARX failed:\n{done.stderr[-2000:]}{HOW}")
-    lines = [line.split(" ") for line in done.stdout.splitlines() if "," in line]
+    process = subprocess.run(command, capture_output=True, text=True, check=False)
+    if process.returncode:
+        raise SystemExit(f"ARX failed:\n{process.stderr[-2000:]}{HOW}")
+    lines = [line.split(" ") for line in process.stdout.splitlines() if "," in line]
     return min(float(line[0]) for line in lines), tuple(map(int, lines[-1][1].split(",")))
 
 
 def of_shoal(root: Path, task: Task) -> tuple[float, float, tuple[int, ...]]:
-    """Return the least milliseconds of the search, and with reading and counting, and the optimum."""
+    """Return the shortest time of the search, the time including reading and counting, and the optimum."""
     columns: dict[str, dict[str, object]] = {
         name: {
             "role": "quasi-identifier",
@@ -126,23 +127,23 @@ def of_shoal(root: Path, task: Task) -> tuple[float, float, tuple[int, ...]]:
     policy = Policy.load(
         {"columns": columns, "models": models, "suppression_limit": limit, "metric": task.metric}
     )
-    searches, wholes = [], []
+    searches, totals = [], []
     levels: tuple[int, ...] = ()
-    for _ in range(RUNS + 1):  # the first compiles
+    for _ in range(RUNS + 1):  # the first run compiles
         start = time.perf_counter()
         engine = ENGINES.create("duckdb")
         try:
             counts, domains = counted(OpenTable(engine, engine.open(root / "adult.csv")), policy)
             problem = problem_of(policy, counts, domains)
-            begun = time.perf_counter()
-            _, found = search(problem, ALGORITHMS.create("contour"))
+            search_start = time.perf_counter()
+            _, result = search(problem, ALGORITHMS.create("contour"))
             end = time.perf_counter()
         finally:
             engine.close()
-        searches.append(1000 * (end - begun))
-        wholes.append(1000 * (end - start))
-        levels = tuple(found.node or ())
-    return min(searches[1:]), min(wholes[1:]), levels
+        searches.append(1000 * (end - search_start))
+        totals.append(1000 * (end - start))
+        levels = tuple(result.node or ())
+    return min(searches[1:]), min(totals[1:]), levels
 
 
 if __name__ == "__main__":

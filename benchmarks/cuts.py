@@ -1,8 +1,8 @@
-"""How near to the least loss do searches over cuts come, and how long do they take?
+"""How close to the least loss are searches over cuts, and how long do they take?
 
-Adult with nine quasi-identifiers, the values in the order of ARX's hierarchies, DM, any number of records
-suppressed, as in the paper of k-optimize (Bayardo and Agrawal 2005): age in decades, and in single years.
-The page docs/cuts.md is rewritten; `SECTIONS` holds what it is made of.
+Adult with nine quasi-identifiers, the values in the order of ARX's hierarchies, DM, and no suppression limit,
+as in the paper of k-optimize (Bayardo and Agrawal 2005); age in decades, and in single years. Writes
+docs/cuts.md from `SECTIONS`.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ KS = (5, 10, 25, 50, 100)
 
 
 def main() -> None:
-    """Measure, print the tables, and write them into the documentation."""
+    """Measure, print the tables, and write the page of the documentation."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--seconds", type=float, default=60, help="for each search of k-optimize")
     parser.add_argument("--docs", type=Path, default=Path(__file__).resolve().parents[1] / "docs")
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     lines = []
-    for line in _page(given.seconds):
+    for line in _page(arguments.seconds):
         print(line, flush=True)
         lines.append(line)
-    write_page(given.docs / "cuts.md", "\n".join(lines))
+    write_page(arguments.docs / "cuts.md", "\n".join(lines))
 
 
 def _page(seconds: float) -> Iterator[str]:
@@ -71,23 +71,23 @@ def _k_optimize(seconds: float) -> Iterator[str]:
         "[greedy-cuts](algorithms/greedy-cuts.md) and of the best node of the same hierarchies. The kernels "
         "were compiled before; counting is not included."
     )
-    for told, years in (("Age in decades", 10), ("Age in single years", 1)):
+    for title, years in (("Age in decades", 10), ("Age in single years", 1)):
         problems = [_problem(k, years) for k in KS]
         _warm(problems[-1])
         yield ""
-        yield f"{told}: {_cuts(problems[0])} cuts, {len(problems[0].counts):,} combinations."
+        yield f"{title}: {_cuts(problems[0])} cuts, {len(problems[0].counts):,} combinations."
         yield ""
         yield "| k | cost | suppressed | bound | gap | seconds | nodes | greedy-cuts | seconds | best node |"
         yield "|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|"
         for k, problem in zip(KS, problems, strict=True):
-            took, found = _timed(problem, "k-optimize", seconds)
-            quick, greedy = _timed(problem, "greedy-cuts", None)
+            cpu, result = _timed(problem, "k-optimize", seconds)
+            greedy_cpu, greedy = _timed(problem, "greedy-cuts", None)
             _, node = _timed(problem, "contour", None)
-            least = found.lower_bound or 0.0
-            gap = f"{found.loss / least - 1:.1%}" if found.loss > least else "0"
+            bound = result.lower_bound or 0.0
+            gap = f"{result.loss / bound - 1:.1%}" if result.loss > bound else "0"
             yield (
-                f"| {k} | {found.loss:,.0f} | {found.suppressed} | {least:,.0f} | {gap} | {took:.1f} | "
-                f"{found.work.nodes_compared:,} | {greedy.loss:,.0f} | {quick:.2f} | {node.loss:,.0f} |"
+                f"| {k} | {result.loss:,.0f} | {result.suppressed} | {bound:,.0f} | {gap} | {cpu:.1f} | "
+                f"{result.work.nodes_compared:,} | {greedy.loss:,.0f} | {greedy_cpu:.2f} | {node.loss:,.0f} |"
             )
 
 
@@ -99,25 +99,25 @@ def _cuts(problem: Problem) -> int:
 
 
 def _warm(problem: Problem) -> None:
-    """Compile, or load what was compiled."""
+    """Compile the kernels, or load them from the cache."""
     _timed(problem, "k-optimize", 1.0)
 
 
 def _timed(problem: Problem, name: str, seconds: float | None) -> tuple[float, Evaluation]:
-    """Search with processor time as the clock, so that other processes make no difference."""
+    """Search; time limits and results are in processor time, so that other processes have no influence."""
     start = time.process_time()
     with patch.object(time, "monotonic", time.process_time):
-        _, found = search(problem, ALGORITHMS.create(name), seconds=seconds)
-    return time.process_time() - start, found
+        _, result = search(problem, ALGORITHMS.create(name), seconds=seconds)
+    return time.process_time() - start, result
 
 
 def _problem(k: int, years: int) -> Problem:
-    """Return Adult with age in bands of so many years, which are values."""
+    """Return Adult with age in bands of `years`; each band counts as one value."""
     root = adult()
     table = pa.csv.read_csv(root / "adult.csv")
-    at = table.column_names.index("age")
+    position = table.column_names.index("age")
     ages = [age // years * years for age in table["age"].to_pylist()]
-    table = table.set_column(at, "age", pa.array(ages))
+    table = table.set_column(position, "age", pa.array(ages))
     columns: dict[str, Any] = {"hours-per-week": {"role": "other"}}
     for name in NINE:
         file = str(root / "hierarchies-arx" / f"{name}.csv")

@@ -3,17 +3,17 @@
     python benchmarks/defaults.py FOLDER
 
 FOLDER has the tables named below as CSV files, from the packages pydataset, lifelines and statsmodels. The
-default was chosen with the first half; the second half is what docs/defaults.md reports.
+default was chosen with the first half of the tables; docs/defaults.md reports the second half.
 
-Four errors are measured, each between the input and what an analyst who has the codebook can compute from the
-release, when the records of a label are spread evenly over the values that it covers:
+Four errors are measured. Each compares the input with what an analyst can compute from the release and its
+codebook, if the records of a label are spread evenly over the values that it covers:
 
 - one-way: half the sum of absolute differences of a column's distribution, mean over the quasi-identifiers;
 - two-way: the same for pairs of quasi-identifiers;
-- regression: mean absolute difference of the coefficients of the first column to keep on the
-  quasi-identifiers, all standardized;
-- classifier: accuracy of logistic regression for whether the first column to keep is above its median, of the
-  input minus of the release.
+- regression: the mean absolute difference of the coefficients of a regression of the first column to keep on
+  the quasi-identifiers, all standardized;
+- classifier: the accuracy of logistic regression on the input minus that on the release; it predicts whether
+  the first column to keep is above its median.
 """
 
 from __future__ import annotations
@@ -262,9 +262,9 @@ def _covered(cover: Cover, hierarchy: Hierarchy) -> FloatArray:
     if "blank" in cover:
         return np.ones(values)
     if "values" in cover:
-        wanted = set(cover["values"])
+        covered_texts = set(cover["values"])
         texts = [None if code == hierarchy.null else text for code, text in enumerate(hierarchy.labels[0])]
-        return np.array([float(text in wanted) for text in texts])
+        return np.array([float(text in covered_texts) for text in texts])
     if "level" in cover:
         level = cover["level"]
         labels = cover.get("labels") or [cover["label"]]
@@ -273,11 +273,11 @@ def _covered(cover: Cover, hierarchy: Hierarchy) -> FloatArray:
         return inside
     positions = hierarchy.positions
     assert positions is not None
-    at = dict(zip(hierarchy.labels[0], positions.tolist(), strict=True))
+    position_of_label = dict(zip(hierarchy.labels[0], positions.tolist(), strict=True))
     low, high = (cover.get(end) for end in ("from", "to"))
     between = ~np.isnan(positions)
-    between &= positions >= (-np.inf if low is None else at.get(str(low), _number(low)))
-    between &= positions <= (np.inf if high is None else at.get(str(high), _number(high)))
+    between &= positions >= (-np.inf if low is None else position_of_label.get(str(low), _number(low)))
+    between &= positions <= (np.inf if high is None else position_of_label.get(str(high), _number(high)))
     missing = np.isnan(positions) & bool(cover.get("missing"))
     marked: FloatArray = (between | missing).astype(np.float64)
     return marked

@@ -1,8 +1,8 @@
-"""What does each search of the family find, and at what cost? All of them on Adult, k = 2..15.
+"""What does each search find, and at what cost? All searches on Adult, k = 2 to 15.
 
-Two sets of hierarchies, three limits, three metrics. Figures that were published for OLA and its peers are
-answered by what is measured here. The page docs/family.md and its plots are rewritten; with `--journals`
-a run that was stopped goes on.
+Two sets of hierarchies, three limits, three metrics. Published claims about OLA and similar searches are
+compared with the results. Writes docs/family.md and its plots. With `--journals`, a stopped run can be
+resumed.
 """
 
 from __future__ import annotations
@@ -44,25 +44,27 @@ SETS = {
     ),
 }  # fmt: skip
 COLUMNS = (*SETS["hierarchies-arx"], "hours-per-week")
-PLOTS = ("loss", "nodes", "cost")  # of one metric of each set
+PLOTS = ("loss", "nodes", "cost")  # plots for one metric of each set
 PLOTTED = "non-uniform-entropy"
 
 Rows = Sequence[ComparisonRow]
 
 
 def main() -> None:
-    """Compare, print the tables, and write them with the plots into the documentation."""
+    """Compare, print the tables, and write the page of the documentation with its plots."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--journals", type=Path, help="a folder in which finished rows are kept")
     parser.add_argument("--k", type=int, nargs="+", default=KS)
     parser.add_argument("--docs", type=Path, default=Path(__file__).resolve().parents[1] / "docs")
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
-        journals = given.journals or Path(temporary)
+        journals = arguments.journals or Path(temporary)
         journals.mkdir(parents=True, exist_ok=True)
-        found = {name: _compared(name, columns, given.k, journals) for name, columns in SETS.items()}
-    text = "\n".join(_page(found, given.docs / "plots"))
-    write_page(given.docs / "family.md", text)
+        comparisons = {
+            name: _compared(name, columns, arguments.k, journals) for name, columns in SETS.items()
+        }
+    text = "\n".join(_page(comparisons, arguments.docs / "plots"))
+    write_page(arguments.docs / "family.md", text)
     print(text)
 
 
@@ -85,14 +87,14 @@ def _compared(name: str, columns: Sequence[str], ks: Sequence[int], journals: Pa
     ).rows
 
 
-def _tell(phase: str, done: int, total: int | None) -> None:
+def _tell(phase: str, finished: int, total: int | None) -> None:
     if sys.stderr.isatty():
-        print(f"\r{phase} {done} of {total}   ", end="", file=sys.stderr)
+        print(f"\r{phase} {finished} of {total}   ", end="", file=sys.stderr)
 
 
-def _page(found: dict[str, Rows], plots: Path) -> Iterator[str]:
-    """Yield the lines of the documentation's page."""
-    ks = sorted({row.k for rows in found.values() for row in rows if row.k})
+def _page(comparisons: dict[str, Rows], plots: Path) -> Iterator[str]:
+    """Yield the lines of the page."""
+    ks = sorted({row.k for rows in comparisons.values() for row in rows if row.k})
     yield "# The family of searches"
     yield ""
     yield "`python benchmarks/family.py` writes this page and its plots; do not edit it by hand."
@@ -109,12 +111,12 @@ def _page(found: dict[str, Rows], plots: Path) -> Iterator[str]:
     yield ""
     yield "## What was published, measured here"
     yield ""
-    yield from _shapes(found)
+    yield from _shapes(comparisons)
     yield ""
     yield "## contour beside ola"
     yield ""
-    yield from _contour(found)
-    for name, rows in found.items():
+    yield from _contour(comparisons)
+    for name, rows in comparisons.items():
         yield ""
         yield f"## {name}: {rows[0].lattice_size:,} nodes"
         for title, path in _plotted(name, rows, plots):
@@ -128,7 +130,7 @@ def _page(found: dict[str, Rows], plots: Path) -> Iterator[str]:
 
 
 def _plotted(name: str, rows: Rows, folder: Path) -> Iterator[tuple[str, str]]:
-    """Draw the few plots that tell the story; yield the title and the place of each."""
+    """Draw a selection of plots; yield the title and the path of each."""
     chosen = [row for row in rows if row.metric == PLOTTED and ":variant" not in row.algorithm]
     for plot in comparison_plots(chosen):
         if plot.name.removeprefix(f"{PLOTTED}-") in PLOTS:
@@ -137,7 +139,7 @@ def _plotted(name: str, rows: Rows, folder: Path) -> Iterator[tuple[str, str]]:
 
 
 def _summary(rows: Rows) -> Iterator[str]:
-    """Yield, for each limit and algorithm, the means over k."""
+    """Yield the means over k for each limit and algorithm."""
     yield (
         "| limit | algorithm | loss, optimum = 100% | at the optimum | evaluated, of the lattice "
         "| compared, ola = 1 | node score, ola = 1 | seconds |"
@@ -145,10 +147,10 @@ def _summary(rows: Rows) -> Iterator[str]:
     yield "|--:|---|--:|--:|--:|--:|--:|--:|"
     for limit in LIMITS:
         for algorithm in dict.fromkeys(row.algorithm for row in rows):
-            here = [row for row in rows if (row.limit, row.algorithm) == (limit, algorithm)]
-            solved = [row for row in here if row.loss is not None]
+            selected = [row for row in rows if (row.limit, row.algorithm) == (limit, algorithm)]
+            solved = [row for row in selected if row.loss is not None]
             if not solved:
-                yield f"| {limit} | `{algorithm}` | {here[0].note} | | | | | |"
+                yield f"| {limit} | `{algorithm}` | {selected[0].note} | | | | | |"
                 continue
             cells = (
                 f"{fmean(_relative(solved)):.1%}",
@@ -163,18 +165,18 @@ def _summary(rows: Rows) -> Iterator[str]:
     yield "Averages over k: the mean for shares, the geometric mean for ratios and seconds."
 
 
-def _contour(found: dict[str, Rows]) -> Iterator[str]:
-    """Yield how many times more ola evaluates, and how much longer it takes, over the whole grid."""
+def _contour(comparisons: dict[str, Rows]) -> Iterator[str]:
+    """Yield how many times more nodes ola evaluates, and how much longer it takes, over the whole grid."""
     yield "The figure of ola divided by that of contour, as the geometric mean over all k and limits:"
     yield ""
     yield "| hierarchies | metric | nodes evaluated | node score | seconds |"
     yield "|---|---|--:|--:|--:|"
     grid: list[tuple[str, str, Rows]] = [
         (name, metric, [row for row in rows if row.metric == metric])
-        for name, rows in found.items()
+        for name, rows in comparisons.items()
         for metric in METRICS
     ]
-    grid.append(("all", "all", [row for rows in found.values() for row in rows]))
+    grid.append(("all", "all", [row for rows in comparisons.values() for row in rows]))
     for name, metric, rows in grid:
         ola = [row for row in rows if row.algorithm == "ola" and row.loss is not None]
         cells = [
@@ -186,17 +188,17 @@ def _contour(found: dict[str, Rows]) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Shape:
-    """A published claim and what is measured of it."""
+    """A published claim, and the function that measures it."""
 
     claim: str
     answer: Callable[[Rows], str]
 
 
-def _shapes(found: dict[str, Rows]) -> Iterator[str]:
-    yield "| claim | " + " | ".join(found) + " |"
-    yield "|---|" + "---|" * len(found)
+def _shapes(comparisons: dict[str, Rows]) -> Iterator[str]:
+    yield "| claim | " + " | ".join(comparisons) + " |"
+    yield "|---|" + "---|" * len(comparisons)
     for shape in SHAPES:
-        yield f"| {shape.claim} | " + " | ".join(shape.answer(rows) for rows in found.values()) + " |"
+        yield f"| {shape.claim} | " + " | ".join(shape.answer(rows) for rows in comparisons.values()) + " |"
 
 
 def _of(rows: Rows, algorithm: str) -> list[ComparisonRow]:
@@ -205,16 +207,17 @@ def _of(rows: Rows, algorithm: str) -> list[ComparisonRow]:
 
 def _under_half(rows: Rows) -> str:
     shares = [(row.nodes_evaluated or 0) / row.lattice_size for row in _of(rows, "ola")]
-    held = sum(share < 0.5 for share in shares)
-    return f"{_held(held, len(shares))}; {min(shares):.1%} to {max(shares):.1%}, mean {fmean(shares):.1%}"
+    count = sum(share < 0.5 for share in shares)
+    return f"{_held(count, len(shares))}; {min(shares):.1%} to {max(shares):.1%}, mean {fmean(shares):.1%}"
 
 
 def _fewer_than_incognito(rows: Rows) -> str:
-    own = list(_ratios(rows, "nodes_evaluated", _of(rows, INCOGNITO), "ola"))
+    ratios = list(_ratios(rows, "nodes_evaluated", _of(rows, INCOGNITO), "ola"))
     every = [_counts(row) / _counts(other) for row, other in _pairs(rows, _of(rows, INCOGNITO), "ola")]
     return (
-        f"nodes of the lattice: {_held(sum(r > 1 for r in own), len(own))}, incognito {_geometric(own):.2f} "
-        f"times ola's; with counts over fewer columns: {_held(sum(r > 1 for r in every), len(every))}, "
+        f"nodes of the lattice: {_held(sum(r > 1 for r in ratios), len(ratios))}, "
+        f"incognito {_geometric(ratios):.2f} times ola's; "
+        f"with counts over fewer columns: {_held(sum(r > 1 for r in every), len(every))}, "
         f"{_geometric(every):.2f} times"
     )
 
@@ -229,24 +232,24 @@ def _compares(rows: Rows) -> str:
 
 
 def _means(rows: Rows) -> str:
-    told = []
+    texts = []
     for metric in METRICS:
         of_metric = [row for row in rows if row.metric == metric]
         means = [fmean(_relative(_of(of_metric, name))) for name in ("samarati", DATAFLY)]
-        told.append(f"{metric}: {means[0]:.1%} and {means[1]:.1%}")
-    return "; ".join(told)
+        texts.append(f"{metric}: {means[0]:.1%} and {means[1]:.1%}")
+    return "; ".join(texts)
 
 
 def _optimal(rows: Rows) -> str:
-    told = []
+    texts = []
     for metric in METRICS:
         of_metric = [row for row in rows if row.metric == metric]
         shares = [
             _share(_of(of_metric, name), lambda row: row.relative_loss == 1.0)
             for name in ("samarati", DATAFLY)
         ]
-        told.append(f"{metric}: {shares[0]:.0%} and {shares[1]:.0%}")
-    return "; ".join(told)
+        texts.append(f"{metric}: {shares[0]:.0%} and {shares[1]:.0%}")
+    return "; ".join(texts)
 
 
 SHAPES = (
@@ -272,7 +275,7 @@ def _share(rows: Rows, holds: Callable[[ComparisonRow], bool]) -> float:
 
 
 def _pairs(rows: Rows, chosen: Rows, algorithm: str) -> Iterator[tuple[ComparisonRow, ComparisonRow]]:
-    """Yield chosen rows, each with an algorithm's row of the same metric, limit and k."""
+    """Yield pairs of a selected row and the algorithm's row with the same metric, limit and k."""
     others = {(row.metric, row.limit, row.k, row.lattice_size): row for row in _of(rows, algorithm)}
     for row in chosen:
         other = others.get((row.metric, row.limit, row.k, row.lattice_size))
@@ -281,14 +284,14 @@ def _pairs(rows: Rows, chosen: Rows, algorithm: str) -> Iterator[tuple[Compariso
 
 
 def _ratios(rows: Rows, figure: str, chosen: Rows, algorithm: str) -> Iterator[float]:
-    """Yield a figure of chosen rows over that of an algorithm's rows."""
+    """Yield the ratio of a figure of the selected rows to that of the algorithm's rows."""
     for row, other in _pairs(rows, chosen, algorithm):
         if getattr(other, figure):
             yield getattr(row, figure) / getattr(other, figure)
 
 
 def _geometric(values: Iterable[float]) -> float:
-    """Return the geometric mean of what is above 0; not a number where nothing is."""
+    """Return the geometric mean of the positive values; nan if there are none."""
     logs = [log(value) for value in values if value > 0]
     return exp(fsum(logs) / len(logs)) if logs else float("nan")
 

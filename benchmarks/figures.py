@@ -1,4 +1,4 @@
-"""Which pictures do the commands draw of Adult? Written to docs/plots/compare and docs/plots/diagnose.
+"""Draw the figures of Adult for docs/plots/compare and docs/plots/diagnose.
 
 Partitions over age and hours-per-week (k = 25), the search space of incognito (k = 5, at most 5% suppressed)
 and the sets that questions 3 and 7 of a diagnosis count (at most 5% suppressed).
@@ -21,7 +21,7 @@ PLOTS = Path(__file__).resolve().parents[1] / "docs" / "plots"
 
 
 def main() -> None:
-    """Draw every picture."""
+    """Draw all figures."""
     table = adult() / "adult.csv"
     wide = _policy(["age", "hours-per-week"], 25)
     picture = partition_plot(table, wide, ["age", "hours-per-week"])
@@ -64,7 +64,7 @@ def diagnosis_figures(diagnosis: shoal.Diagnosis) -> list[Figure]:
 
 
 def _named(figures: Any, name: str) -> list[Figure]:
-    """Return the figures whose names begin so, under this name."""
+    """Return the first figure whose name begins with `name`, renamed to `name`."""
     return [replace(figure, name=name) for figure in figures if figure.name.startswith(name)][:1]
 
 

@@ -1,8 +1,8 @@
-"""How long does the proven optimum take with each privacy model on Adult, and how long a measurement?
+"""How long does it take to prove the optimum with each privacy model, and to measure, on Adult?
 
-Eight quasi-identifiers, 4,320 nodes, occupation as the sensitive column, k = 5 beside each model, limit 5%,
-non-uniform entropy; kernels warm, the best of several runs, counting not included. ARX takes 0.9 s for
-t = 0.2 on the same table, and pycanon more than 30 s for its nine measures.
+Eight quasi-identifiers, 4,320 nodes, occupation as the sensitive column, k = 5 in addition to each model,
+limit 5%, non-uniform entropy. Kernels are compiled before. Times are the best of several runs, without
+counting. ARX takes 0.9 s for t = 0.2 on the same table, and pycanon more than 30 s for its nine measures.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ T = TypeVar("T")
 
 
 def main() -> None:
-    """Print the tables, ready for the documentation."""
+    """Print the tables of the documentation."""
     root = adult()
     with tempfile.TemporaryDirectory() as folder:
         population = _twice(root / "adult.csv", Path(folder))
@@ -61,19 +61,19 @@ def main() -> None:
         _print_row("none", _problem(root, [], population))
         for model in MODELS:
             ((name, options),) = model.items()
-            told = ", ".join(f"{o} {v}" for o, v in options.items() if o != "population")
-            _print_row(f"{name}, {told}", _problem(root, [model], population))
+            parameters = ", ".join(f"{o} {v}" for o, v in options.items() if o != "population")
+            _print_row(f"{name}, {parameters}", _problem(root, [model], population))
     engine = ENGINES.create("duckdb")
     counts, domains = count(session(root / "adult.csv", engine).table, COLUMNS, [SENSITIVE], ())
-    seconds, found = _best(lambda: measured(COLUMNS, counts, domains))
-    print(f"\nMeasuring {found.classes:,} classes, all measures, after counting: {seconds:.4f} s.")
+    seconds, measurement = _best(lambda: measured(COLUMNS, counts, domains))
+    print(f"\nMeasuring {measurement.classes:,} classes, all measures, after counting: {seconds:.4f} s.")
 
 
 def _print_row(name: str, problem: Any) -> None:
-    seconds, (_, found) = _best(lambda: search(replace(problem)))  # without what the last run remembered
+    seconds, (_, result) = _best(lambda: search(replace(problem)))  # a copy has no caches of an earlier run
     cells = (
-        name, f"{seconds:.3f}", f"{found.work.nodes_evaluated:,}", f"{found.suppressed:,}",
-        f"{found.loss:,.1f}", found.proven,
+        name, f"{seconds:.3f}", f"{result.work.nodes_evaluated:,}", f"{result.suppressed:,}",
+        f"{result.loss:,.1f}", result.proven,
     )  # fmt: skip
     print("| " + " | ".join(cells) + " |")
     sys.stdout.flush()
@@ -83,9 +83,9 @@ def _best(run: Callable[[], T]) -> tuple[float, T]:
     times = []
     for _ in range(RUNS):
         start = time.perf_counter()
-        found = run()
+        result = run()
         times.append(time.perf_counter() - start)
-    return min(times), found
+    return min(times), result
 
 
 def _problem(root: Path, models: list[dict[str, dict[str, Any]]], population: Path) -> Any:
@@ -99,20 +99,20 @@ def _problem(root: Path, models: list[dict[str, dict[str, Any]]], population: Pa
     tree = {"csv": str(root / "hierarchies-arx" / f"{SENSITIVE}.csv")}
     columns[SENSITIVE] = {"role": "sensitive", "hierarchy": tree}
     columns["hours-per-week"] = {"role": "other"}
-    wished = [
+    resolved = [
         {n: o | {"population": str(population)} if "population" in o else o}
         for m in models
         for n, o in m.items()
     ]
     policy = Policy.load(
-        {"columns": columns, "models": [{"k-anonymity": {"k": 5}}, *wished], "suppression_limit": "5%"}
+        {"columns": columns, "models": [{"k-anonymity": {"k": 5}}, *resolved], "suppression_limit": "5%"}
     )
     engine = ENGINES.create("duckdb")
     return problem_of(policy, *counted(session(root / "adult.csv", engine).table, policy))
 
 
 def _twice(table: Path, folder: Path) -> Path:
-    """Write a population: everybody of the table, and somebody like them."""
+    """Write a population with every person of the table, and one more person with the same values."""
     header, *rows = table.read_text(encoding="utf-8").splitlines()
     population = folder / "population.csv"
     population.write_text("\n".join([header, *rows, *rows]) + "\n", encoding="utf-8")

@@ -1,8 +1,8 @@
-"""How long does it take to tabulate a lattice and to answer from it, and how far does part of one go?
+"""How long does it take to tabulate a lattice and to answer from it, and how much does a part suffice for?
 
-Adult with two sets of hierarchies, kernels warm, the table counted before. The peer is the published system
-of Pilalidou and Vassiliadis: about 20 minutes to tabulate 3,600 nodes, 1 to 8 ms for an answer. The page
-docs/negotiation-study.md is rewritten.
+Adult with two sets of hierarchies; kernels are compiled and the table is counted before. The comparison is
+the published system of Pilalidou and Vassiliadis: about 20 minutes to tabulate 3,600 nodes, 1 to 8 ms for an
+answer. Writes docs/negotiation-study.md.
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ NINE = (
 SENSITIVE = "hours-per-week"
 RUNS = 3
 REQUESTS = 10_000
-MOST_K = (100, 3000)  # of the wide range few are asked for twice, so that little is kept from before
+MOST_K = (100, 3000)  # in the wide range, few k are requested twice, so caches have little effect
 COMPARED = 4000  # requests on which partial profiles are compared
 
 
 @dataclass(frozen=True)
 class Lattice:
-    """A profile to be made, and the seconds it must take less than."""
+    """A profile to tabulate, and the time limit in seconds that it must meet."""
 
     name: str
     columns: Sequence[str]
@@ -74,9 +74,9 @@ def main() -> None:
     """Measure, print the page and write it into the documentation."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--docs", type=Path, default=Path(__file__).resolve().parents[1] / "docs")
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     text = "\n".join(_page())
-    write_page(given.docs / "negotiation-study.md", text)
+    write_page(arguments.docs / "negotiation-study.md", text)
     print(text)
 
 
@@ -106,10 +106,10 @@ def _page() -> Iterator[str]:
     yield "|---|--:|--:|--:|--:|--:|--:|"
     for lattice in LATTICES:
         seconds, made = _made(lattice)
-        size, opened, profiles[lattice.name] = _saved(made)
+        size, open_seconds, profiles[lattice.name] = _saved(made)
         yield (
             f"| {lattice.name} | {made.combinations:,} | {made.lattice.size:,} | {seconds:.3f} | "
-            f"< {lattice.most:g} | {size / 1e6:.1f} | {opened * 1000:.1f} |"
+            f"< {lattice.most:g} | {size / 1e6:.1f} | {open_seconds * 1000:.1f} |"
         )
     yield ""
     yield "## Answering"
@@ -124,9 +124,9 @@ def _page() -> Iterator[str]:
     yield "|---|--:|--:|--:|--:|--:|--:|"
     for name, profile in profiles.items():
         for most in MOST_K:
-            found, times = _answers(profile, most)
+            exact_answers, times = _answers(profile, most)
             cells = " | ".join(f"{value:.2f}" for value in (*np.percentile(times, [50, 99]), max(times)))
-            yield f"| {name} | {most:,} | {found:,} | {cells} | < 1 at the 99th |"
+            yield f"| {name} | {most:,} | {exact_answers:,} | {cells} | < 1 at the 99th |"
     yield ""
     yield "## Partial profiles"
     yield ""
@@ -134,13 +134,13 @@ def _page() -> Iterator[str]:
 
 
 def _partial(full: Profile) -> Iterator[str]:
-    asked = drawn(full, full.negotiate().request, STRENGTHS["k"], COMPARED)
-    truth = answered(full, asked)
+    requests = drawn(full, full.negotiate().request, STRENGTHS["k"], COMPARED)
+    truth = answered(full, requests)
     exact = sum(answer.exact is not None for _, answer in truth)
     yield (
         "Partial profiles with the best 1, 5 and 10% of the nodes of each height are compared with the "
         "whole six-column lattice. This is done for each score, without and with the run-time node, which "
-        f"is the node at `max_level`, counted for the request. Of {len(asked):,} random requests (k 2 to "
+        f"is the node at `max_level`, counted for the request. Of {len(requests):,} random requests (k 2 to "
         f"100, limits 0 to 5%, any levels), {exact:,} have an exact answer. *same*: the same node; *other*: "
         "another acceptable node; *failed*: no answer although there is one. For the answers with another "
         "node, *higher* and *at most* are the mean and the largest difference in height, and *suppressed* "
@@ -229,37 +229,37 @@ def _row(one: Agreement, of: int) -> str:
 
 
 def _made(lattice: Lattice) -> tuple[float, Profile]:
-    """Tabulate several times; return the least seconds and the profile."""
+    """Tabulate several times; return the shortest time and the profile."""
     policy = Policy.load(_policy(lattice))
     engine = ENGINES.create("duckdb")
     table = engine.open(adult() / "adult.csv")
     problem = whole_problem(
         policy, *counted(OpenTable(engine, table), policy, sensitive=policy.roles.sensitive)
     )
-    wish = policy_defaults(policy, problem)
-    tabulated(problem, wish)  # compiles and warms
+    defaults = policy_defaults(policy, problem)
+    tabulated(problem, defaults)  # compiles the kernels
     seconds = []
     for _ in range(RUNS):
         start = time.perf_counter()
-        made = tabulated(problem, wish)
+        made = tabulated(problem, defaults)
         seconds.append(time.perf_counter() - start)
     return min(seconds), made
 
 
 def _saved(made: Profile) -> tuple[int, float, Profile]:
-    """Write a profile and open it; return its size, the seconds that this took, and what was opened."""
+    """Write a profile and open it; return its size, the seconds that opening took, and the opened profile."""
     with tempfile.TemporaryDirectory() as folder:
         path = made.save(Path(folder) / "profile")
         seconds = []
         for _ in range(RUNS):
             start = time.perf_counter()
-            opened = shoal.Profile.load(path)
+            profile = shoal.Profile.load(path)
             seconds.append(time.perf_counter() - start)
-        return path.stat().st_size, min(seconds), opened
+        return path.stat().st_size, min(seconds), profile
 
 
 def _answers(profile: Profile, most: int) -> tuple[int, list[float]]:
-    """Answer random requests; return how many have an exact answer, and the milliseconds of each."""
+    """Answer random requests; return the number of exact answers, and the milliseconds of each request."""
     lots = random.Random(1)
     heights = dict(zip(profile.lattice.columns, profile.lattice.heights, strict=True))
 
@@ -273,13 +273,13 @@ def _answers(profile: Profile, most: int) -> tuple[int, list[float]]:
 
     for _ in range(100):
         profile.negotiate(**request())
-    found, times = 0, []
+    exact_answers, times = 0, []
     for wishes in [request() for _ in range(REQUESTS)]:
         start = time.perf_counter()
         answer = profile.negotiate(**wishes)
         times.append(1000 * (time.perf_counter() - start))
-        found += answer.exact is not None
-    return found, times
+        exact_answers += answer.exact is not None
+    return exact_answers, times
 
 
 def _policy(lattice: Lattice) -> dict[str, Any]:

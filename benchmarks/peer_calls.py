@@ -1,4 +1,4 @@
-"""How shoal and its peers are called and timed; see benchmarks/peers.py."""
+"""Functions to call and time shoal and other packages; see benchmarks/peers.py."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Times = Sequence[Sequence[float]]  # wall and processor seconds of each run
 
 @dataclass(frozen=True)
 class Peers:
-    """Runs peers in their own interpreter, each in a process of its own."""
+    """Runs other packages in their own interpreter, each in a separate process."""
 
     python: str
     bound: float
@@ -38,13 +38,13 @@ class Peers:
     folder: Path
 
     def run(self, name: str, task: dict[str, Any]) -> dict[str, Any]:
-        """Return a peer's answer, or why there is none."""
+        """Return the result of a package, or the reason why there is none."""
         folder = Path(tempfile.mkdtemp(dir=self.folder))
         (folder / "task.json").write_text(json.dumps(task), encoding="utf-8")
         script = str(Path(__file__).with_name("peer_runs.py"))
         package = name.partition(":")[0]
         try:
-            done = subprocess.run(
+            process = subprocess.run(
                 [self.python, script, name, str(folder)],
                 timeout=self.bound,
                 capture_output=True,
@@ -55,8 +55,8 @@ class Peers:
             return {"missing": f"{package}: no answer within {self.bound:.0f} s"}
         except OSError:
             return {"missing": f"{package}: no interpreter, see --peers"}
-        if done.returncode:
-            last = done.stderr.strip().splitlines()[-1:] or ["no message"]
+        if process.returncode:
+            last = process.stderr.strip().splitlines()[-1:] or ["no message"]
             return {"missing": f"{package}: not measured ({last[0]})"}
         answer: dict[str, Any] = json.loads((folder / "answer.json").read_text(encoding="utf-8"))
         self.versions[package] = answer["version"]
@@ -66,7 +66,7 @@ class Peers:
 def policy_for(
     quasi: Sequence[str], share: float, metric: str, *, k: int = 5, l: int = 0, flat: bool = False
 ) -> dict[str, Any]:
-    """Return a policy over some columns of Adult, with ARX's hierarchies or none."""
+    """Return a policy over some columns of Adult, with ARX's hierarchies or with flat ones."""
     columns: dict[str, Any] = {name: {"role": "other"} for name in EVERY}
     for name in quasi:
         file = str(adult() / "hierarchies-arx" / f"{name}.csv")
@@ -80,7 +80,7 @@ def policy_for(
 
 
 def problem_for(quasi: Sequence[str], share: float, k: int) -> Problem:
-    """Count Adult for a search of the least non-uniform entropy."""
+    """Count Adult for a search for the least non-uniform entropy."""
     policy = Policy.load(policy_for(quasi, share, "non-uniform-entropy", k=k))
     engine = ENGINES.create("duckdb")
     counts, domains = counted(session(adult() / "adult.csv", engine).table, policy)
@@ -88,7 +88,7 @@ def problem_for(quasi: Sequence[str], share: float, k: int) -> Problem:
 
 
 def timed(call: Callable[[], Any]) -> tuple[Times, Any]:
-    """Call once and three times more, and note wall and processor seconds."""
+    """Call several times, and record wall and processor seconds."""
     times = []
     for _ in range(RUNS + 1):
         start = time.perf_counter(), time.process_time()
@@ -98,25 +98,25 @@ def timed(call: Callable[[], Any]) -> tuple[Times, Any]:
 
 
 def best(times: Times) -> Sequence[float]:
-    """Return the run that took least."""
+    """Return the shortest run."""
     return min(times, key=lambda run: run[0])
 
 
 def shown(times: Times) -> str:
-    """Show the first call, the best and its processor time, as three cells."""
+    """Format the first call, the shortest run and its processor time as three cells."""
     wall, processor = best(times)
     return f"{seconds(times[0][0])} | {seconds(wall)} | {seconds(processor)}"
 
 
 def seconds(number: float) -> str:
-    """Show seconds, to three figures or so."""
+    """Format seconds with about three digits."""
     return f"{number:.1f}" if number >= 10 else f"{number:.2f}" if number >= 1 else f"{number:.3f}"
 
 
 def alone(statements: str, *, compiled: bool) -> float:
-    """Run statements in a Python of their own and return the seconds of the whole process."""
+    """Run statements in a new Python process, and return the seconds of the whole process."""
     with tempfile.TemporaryDirectory() as folder:
-        kept = {} if compiled else {"NUMBA_CACHE_DIR": folder}
+        cache = {} if compiled else {"NUMBA_CACHE_DIR": folder}
         start = time.perf_counter()
-        subprocess.run([sys.executable, "-c", statements], env={**os.environ, **kept}, check=True)
+        subprocess.run([sys.executable, "-c", statements], env={**os.environ, **cache}, check=True)
         return time.perf_counter() - start

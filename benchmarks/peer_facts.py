@@ -1,4 +1,4 @@
-"""What other tools can do, as read in their sources and documentation; benchmarks/peers.py prints it."""
+"""Features of other packages, from their sources and documentation; printed by benchmarks/peers.py."""
 
 from __future__ import annotations
 
@@ -119,12 +119,12 @@ BETTER = (
 
 
 def features(versions: dict[str, str]) -> Iterator[str]:
-    """Print the table, and where an installed version is not the one that was read."""
+    """Print the table, and note installed versions that differ from those in `READ`."""
     yield "| | " + " | ".join(f"{tool} {READ.get(tool, '')}".strip() for tool in TOOLS) + " |"
     yield "|---" * (len(TOOLS) + 1) + "|"
     for name, *cells in FEATURES:
         yield f"| {name} | " + " | ".join(cells) + " |"
-    for tool, found in versions.items():
-        if found != READ[tool]:
+    for tool, version in versions.items():
+        if version != READ[tool]:
             yield ""
-            yield f"The row of {tool} was read in {READ[tool]}; {found} was measured."
+            yield f"The row of {tool} was read in {READ[tool]}; {version} was measured."

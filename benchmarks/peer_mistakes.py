@@ -1,4 +1,4 @@
-"""What shoal and its peers say of a user's mistakes; benchmarks/peers.py prints it."""
+"""Error messages of shoal and other packages for typical mistakes; printed by benchmarks/peers.py."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from shoal.errors import ShoalError
 
 
 def mistakes(peers: Peers) -> Iterator[str]:
-    """Make three mistakes with every tool and print what each says."""
+    """Make three mistakes with every package, and print the messages."""
     ages = [[30, "30-31", "*"], [31, "30-31", "*"], [32, "32-33", "*"], [33, "32-33", "*"]]
     rows = {"age": [30, 31, 32, 33], "sex": ["M", "F", "M", "F"], "illness": ["a", "b", "a", "b"]}
     task = {"rows": rows, "misspelt": ["agee"], "hierarchies": {"age": ages, "sex": [["M", "*"], ["F", "*"]]}}
-    said = {
+    answers = {
         name: peers.run(f"{name}:mistakes", task) for name in ("pycanon", "anjana", "anonypy", "anonypyx")
     }
-    said["shoal"] = {"said": _own_mistakes(peers.folder, rows, ages)}
+    answers["shoal"] = {"said": _own_mistakes(peers.folder, rows, ages)}
     yield "## What they say of a mistake"
     yield ""
     yield "Four records, three mistakes; what is raised, printed or returned (anonypy has a row for each"
@@ -29,7 +29,7 @@ def mistakes(peers: Peers) -> Iterator[str]:
     yield ""
     yield "| | a column that the table lacks | a value that the hierarchy lacks | k = 100 of 4 records |"
     yield "|---|---|---|---|"
-    for name, answer in said.items():
+    for name, answer in answers.items():
         if "missing" in answer:
             yield f"| {answer['missing']} | | | |"
             continue
@@ -53,10 +53,10 @@ def _own_mistakes(folder: Path, rows: dict[str, Any], ages: list[list[Any]]) -> 
 
     calls = {"name": asked("agee", "ages.csv", 2), "value": asked("age", "fewer.csv", 2)}
     calls["k"] = asked("age", "ages.csv", 100)
-    said = {}
+    messages = {}
     for name, call in calls.items():
         try:
             call()
         except ShoalError as error:
-            said[name] = f"{type(error).__name__}: {' '.join(str(error).split())}"
-    return said
+            messages[name] = f"{type(error).__name__}: {' '.join(str(error).split())}"
+    return messages

@@ -1,8 +1,8 @@
-"""Runs one peer in an interpreter of its own: `python peer_runs.py TASK FOLDER`; see benchmarks/peers.py.
+"""Run one package in its own interpreter: `python peer_runs.py TASK FOLDER`; see benchmarks/peers.py.
 
-The folder holds task.json (columns, k, files to read); the answer is written to answer.json beside it, and a
-release to release.csv. Nothing of shoal is imported. Only the calls of the peer are timed, on a table and on
-hierarchies that are in memory.
+The folder contains task.json (columns, k, paths of files). The result is written to answer.json in the
+folder, and a release to release.csv. This module does not import shoal. Only the calls of the package are
+timed, with the table and the hierarchies in memory.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from typing import Any
 
 import pandas as pd
 
-ENOUGH = 30.0  # seconds; what took longer is not run again
+ENOUGH = 30.0  # seconds; a slower call is not repeated
 RUNS = 3
 
 
 def main() -> None:
-    """Do one task and write its answer."""
+    """Run one task and write its result."""
     name, folder = sys.argv[1], Path(sys.argv[2])
     task = json.loads((folder / "task.json").read_text(encoding="utf-8"))
     answer = TASKS[name](task, folder)
@@ -34,7 +34,7 @@ def main() -> None:
 
 
 def _timed(call: Callable[[], Any]) -> tuple[list[tuple[float, float]], Any]:
-    """Call up to three times, fewer where it takes long, and note wall and processor seconds."""
+    """Call up to three times, fewer if it is slow, and record wall and processor seconds."""
     times: list[tuple[float, float]] = []
     while len(times) < RUNS and sum(wall for wall, _ in times) < ENOUGH:
         with contextlib.redirect_stdout(io.StringIO()):
@@ -45,20 +45,20 @@ def _timed(call: Callable[[], Any]) -> tuple[list[tuple[float, float]], Any]:
 
 
 def pycanon(task: dict[str, Any], _: Path) -> dict[str, Any]:
-    """Measure a table by pycanon's own report of all its measures."""
+    """Measure a table by pycanon's report of all its measures."""
     base = import_module("pycanon.report.base")
     anonymity = import_module("pycanon.anonymity")
     table = pd.read_csv(task["table"])
-    times, found = _timed(lambda: base.get_report_values(table, task["columns"], [task["sensitive"]]))
-    k, (alpha, _), l, entropy, (c, _), beta, enhanced, delta, t = found
+    times, report = _timed(lambda: base.get_report_values(table, task["columns"], [task["sensitive"]]))
+    k, (alpha, _), l, entropy, (c, _), beta, enhanced, delta, t = report
     ordered = anonymity.t_closeness(table, task["columns"], [task["number"]]) if "number" in task else None
-    told = {"k": k, "alpha": alpha, "distinct_l": l, "entropy_l": entropy, "recursive_c": c, "t_equal": t}
-    told |= {"basic_beta": beta, "enhanced_beta": enhanced, "delta": delta, "t_ordered": ordered}
-    return {"times": times, "values": {name: _number(value) for name, value in told.items()}}
+    values = {"k": k, "alpha": alpha, "distinct_l": l, "entropy_l": entropy, "recursive_c": c, "t_equal": t}
+    values |= {"basic_beta": beta, "enhanced_beta": enhanced, "delta": delta, "t_ordered": ordered}
+    return {"times": times, "values": {name: _number(value) for name, value in values.items()}}
 
 
 def anjana(task: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """Generalize by anjana, which tells the levels of its result."""
+    """Generalize with anjana, which also returns the levels of its result."""
     anonymity = import_module("anjana.anonymity")
     levels = import_module("anjana.anonymity.utils.utils")
     table = pd.read_csv(task["table"])
@@ -78,7 +78,7 @@ def anjana(task: dict[str, Any], folder: Path) -> dict[str, Any]:
 
 
 def anonypy(task: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """Partition by anonypy."""
+    """Partition with anonypy."""
     package = import_module("anonypy")
     table = _categories(task)
     preserver = package.Preserver(table, task["columns"], task["sensitive"])
@@ -88,12 +88,12 @@ def anonypy(task: dict[str, Any], folder: Path) -> dict[str, Any]:
         times, rows = _timed(lambda: preserver.anonymize_k_anonymity(k=task["k"]))
     release = pd.DataFrame(rows)
     for name in task["columns"]:
-        release[name] = [cell[0] for cell in release[name]]  # every cell is a list of one label
+        release[name] = [cell[0] for cell in release[name]]  # every cell is a list with one label
     return _counted(release, times, folder)
 
 
 def anonypyx(task: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """Partition by anonypyx."""
+    """Partition with anonypyx."""
     package = import_module("anonypyx")
     table = _categories(task)
     options = {"t": task["t"]} if "t" in task else {}
@@ -111,7 +111,7 @@ def anonypyx(task: dict[str, Any], folder: Path) -> dict[str, Any]:
 
 
 def mistakes(package: str) -> Callable[[dict[str, Any], Path], dict[str, Any]]:
-    """Return the task that makes a user's mistakes and notes what the peer says."""
+    """Return the task that makes typical mistakes and records the messages of a package."""
 
     def make(task: dict[str, Any], _: Path) -> dict[str, Any]:
         table = pd.DataFrame(task["rows"])
@@ -128,11 +128,11 @@ def _pycanon_calls(table: Any, task: dict[str, Any]) -> dict[str, Callable[[], A
 def _anjana_calls(table: Any, task: dict[str, Any]) -> dict[str, Callable[[], Any]]:
     anonymize = import_module("anjana.anonymity").k_anonymity
     listed = {name: dict(pd.DataFrame(rows)) for name, rows in task["hierarchies"].items()}
-    lacking = {**listed, "age": dict(pd.DataFrame(task["hierarchies"]["age"][1:]).reset_index(drop=True))}
+    incomplete = {**listed, "age": dict(pd.DataFrame(task["hierarchies"]["age"][1:]).reset_index(drop=True))}
     columns = list(listed)
     return {
         "name": lambda: anonymize(table, [], list(task["misspelt"]), 2, 0, listed),
-        "value": lambda: anonymize(table, [], list(columns), 2, 0, lacking),
+        "value": lambda: anonymize(table, [], list(columns), 2, 0, incomplete),
         "k": lambda: anonymize(table, [], list(columns), 100, 0, listed),
     }
 
@@ -154,7 +154,7 @@ def _anonypyx_calls(table: Any, task: dict[str, Any]) -> dict[str, Callable[[], 
 
 
 def _said(call: Callable[[], Any]) -> str:
-    """Tell what a call raised, printed or returned."""
+    """Return what a call raised, printed or returned."""
     printed = io.StringIO()
     try:
         with contextlib.redirect_stdout(printed):
@@ -167,7 +167,7 @@ def _said(call: Callable[[], Any]) -> str:
 
 
 def _categories(task: dict[str, Any]) -> Any:
-    """Read a table as the documentation asks: what is no number is a category."""
+    """Read a table as the documentation recommends: columns that are not numbers are categories."""
     table = pd.read_csv(task["table"], nrows=task.get("rows"))
     for name in (*task["columns"], task["sensitive"]):
         if not pd.api.types.is_numeric_dtype(table[name]):
@@ -176,7 +176,7 @@ def _categories(task: dict[str, Any]) -> Any:
 
 
 def _counted(release: Any, times: list[tuple[float, float]], folder: Path) -> dict[str, Any]:
-    """Write a release with one row for each record instead of a count."""
+    """Write a release with one row per record instead of a count."""
     rows = release.loc[release.index.repeat(release["count"].astype(int))].drop(columns="count")
     rows.to_csv(folder / "release.csv", index=False)
     return {"times": times}

@@ -1,9 +1,9 @@
-"""How does shoal stand beside the packages that people use from Python today?
+"""How does shoal compare with other Python packages for de-identification?
 
-Measuring beside pycanon, full-domain generalization beside anjana, Mondrian beside anonypy and anonypyx, on
-the Adult table. The peers are no dependencies: `--peers PYTHON` names an interpreter that has them
-(`python -m venv E; E/bin/pip install pycanon anjana anonypy anonypyx pandas`); those that it lacks are left
-out, and the page says so. The page docs/peers.md is rewritten; without `--peers` it stays as it is.
+On the Adult table, measures are compared with pycanon, full-domain generalization with anjana, and Mondrian
+with anonypy and anonypyx. The packages are not dependencies of shoal: `--peers PYTHON` names an interpreter
+that has them (`python -m venv E; E/bin/pip install pycanon anjana anonypy anonypyx pandas`). Missing packages
+are left out, which the page states. Writes docs/peers.md; without `--peers` the page does not change.
 """
 
 from __future__ import annotations
@@ -53,18 +53,18 @@ ALONE = {
 
 
 def main() -> None:
-    """Measure, print the tables, and write them into the documentation."""
+    """Measure, print the tables, and write the page of the documentation."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--peers", default="", help="an interpreter that has the peers")
     parser.add_argument("--bound", type=float, default=300, help="seconds that a peer may take")
     parser.add_argument("--docs", type=Path, default=Path(__file__).resolve().parents[1] / "docs")
-    given = parser.parse_args()
-    if not given.peers:
+    arguments = parser.parse_args()
+    if not arguments.peers:
         print("Without --peers PYTHON no peer is measured, and docs/peers.md stays as it is.")
         return
     with tempfile.TemporaryDirectory() as folder:
-        text = "\n".join(_page(Peers(given.peers, given.bound, {}, Path(folder))))
-    write_page(given.docs / "peers.md", text)
+        text = "\n".join(_page(Peers(arguments.peers, arguments.bound, {}, Path(folder))))
+    write_page(arguments.docs / "peers.md", text)
     print(text)
 
 
@@ -124,27 +124,27 @@ def _measuring(peers: Peers, whole: Any) -> Iterator[str]:
     yield "| table | classes | tool | first | best | CPU |"
     yield "|---|--:|---|--:|--:|--:|"
     values: dict[str, list[float | None]] = {name: [] for name in MEASURES}
-    for told, path in (("as it is", adult() / "adult.csv"), ("release", released)):
+    for title, path in (("as it is", adult() / "adult.csv"), ("release", released)):
         frame = pd.read_csv(path)
-        times, found = timed(partial(shoal.measure, frame, BESIDE, "occupation"))
+        times, measurement = timed(partial(shoal.measure, frame, BESIDE, "occupation"))
         task = {"table": str(path), "columns": BESIDE, "sensitive": "occupation"}
-        answer = peers.run("pycanon", task | ({"number": "hours-per-week"} if told == "release" else {}))
+        answer = peers.run("pycanon", task | ({"number": "hours-per-week"} if title == "release" else {}))
         if "missing" in answer:
-            yield f"| {told} | {found.classes:,} | {answer['missing']} | | | |"
+            yield f"| {title} | {measurement.classes:,} | {answer['missing']} | | | |"
         else:
-            yield f"| {told} | {found.classes:,} | pycanon | {shown(answer['times'])} |"
+            yield f"| {title} | {measurement.classes:,} | pycanon | {shown(answer['times'])} |"
             hours = shoal.measure(frame, BESIDE, "hours-per-week").sensitive[0].t_ordered
-            own = vars(found.sensitive[0]) | {"k": found.k, "t_ordered": hours}
-            theirs = answer["values"] | {"delta_present_only": answer["values"]["delta"]}
+            measured = vars(measurement.sensitive[0]) | {"k": measurement.k, "t_ordered": hours}
+            peer_values = answer["values"] | {"delta_present_only": answer["values"]["delta"]}
             for name, pair in values.items():
-                pair += [own[name], theirs[name]]
-        yield f"| {told} | {found.classes:,} | shoal | {shown(times)} |"
+                pair += [measured[name], peer_values[name]]
+        yield f"| {title} | {measurement.classes:,} | shoal | {shown(times)} |"
     if all(len(pairs) == 4 for pairs in values.values()):
         yield from _compared(values)
 
 
 def _compared(values: dict[str, list[float | None]]) -> Iterator[str]:
-    """Put the values of both tables side by side, and say why some differ."""
+    """List the values of both packages, and explain why some differ."""
     yield ""
     yield (
         "Do the values agree, to 1e-9? `t_ordered` is measured for hours-per-week, and by pycanon only for "
@@ -154,10 +154,10 @@ def _compared(values: dict[str, list[float | None]]) -> Iterator[str]:
     yield "| measure | as it is: shoal | pycanon | release: shoal | pycanon | same |"
     yield "|---|--:|--:|--:|--:|---|"
     differing = []
-    for name, (own, theirs, *release) in values.items():
-        pairs = [release] if name == "t_ordered" else [[own, theirs], release]
+    for name, (shoal_value, peer_value, *release) in values.items():
+        pairs = [release] if name == "t_ordered" else [[shoal_value, peer_value], release]
         same = all(a is not None and b is not None and abs(a - b) <= 1e-9 for a, b in pairs)
-        every = [own, theirs if len(pairs) == 2 else None, *release]
+        every = [shoal_value, peer_value if len(pairs) == 2 else None, *release]
         cells = ["-" if value is None else f"{value:.6g}" for value in every]
         yield f"| {name} | " + " | ".join(cells) + f" | {'yes' if same else 'no'} |"
         differing += [] if same else [name]
@@ -181,23 +181,23 @@ def _nodes(peers: Peers, whole: Any) -> Iterator[str]:
     files = {name: str(adult() / "hierarchies-arx" / f"{name}.csv") for name in NINE}
     added: list[str] = []
     for k, share in ((5, 0.05), (5, 0.0), (10, 0.05)):
-        problem, wish = problem_for(NINE, share, k), f"| {k} | {share:.0%} |"
+        problem, prefix = problem_for(NINE, share, k), f"| {k} | {share:.0%} |"
         task = {"table": str(adult() / "adult.csv"), "hierarchies": files, "k": k, "percent": share * 100}
         answer = peers.run("anjana", task)
         if "missing" in answer:
-            yield f"{wish} {answer['missing']} | | | | | | | | |"
+            yield f"{prefix} {answer['missing']} | | | | | | | | |"
         else:
             release = pd.read_csv(answer["release"])
-            yield f"{wish} anjana | {_node(problem, answer['node'], release, answer['times'])}"
+            yield f"{prefix} anjana | {_node(problem, answer['node'], release, answer['times'])}"
             added = added or answer["added"]
-        for told, metric, algorithm in (
+        for title, metric, algorithm in (
             ("shoal, datafly", "non-uniform-entropy", "datafly"),
             ("shoal, least entropy", "non-uniform-entropy", "contour"),
             ("shoal, least precision loss", "precision", "contour"),
         ):
             policy = policy_for(NINE, share, metric, k=k) | {"algorithm": algorithm}
             times, made = timed(partial(shoal.anonymize, whole, policy))
-            yield f"{wish} {told} | {_node(problem, list(made.levels.values()), made.table, times)}"
+            yield f"{prefix} {title} | {_node(problem, list(made.levels.values()), made.table, times)}"
     yield ""
     yield (
         "Like `datafly` (Sweeney 1997), anjana generalizes the column with the most distinct values until "
@@ -225,8 +225,8 @@ def _node(problem: Problem, node: Sequence[int], release: Any, times: Times) -> 
 def _arx() -> Iterator[str]:
     problem = problem_for(NINE, 0.05, 5)
     policy = Policy.load(policy_for(NINE, 0.05, "non-uniform-entropy") | {"algorithm": "contour"})
-    times, (_, found) = timed(partial(search, problem, policy.search_algorithm, **policy.finishing))
-    own = f"{found.loss:,.1f} bits, {found.work.nodes_evaluated:,} nodes, {best(times)[1]:.3f} s of CPU"
+    times, (_, result) = timed(partial(search, problem, policy.search_algorithm, **policy.finishing))
+    text = f"{result.loss:,.1f} bits, {result.work.nodes_evaluated:,} nodes, {best(times)[1]:.3f} s of CPU"
     yield (
         "ARX was not run here. Its figures were measured outside this project, on two cores; those of shoal "
         "are for the search alone, without counting the table. The figures are not from the same run: read "
@@ -235,7 +235,7 @@ def _arx() -> Iterator[str]:
     yield ""
     yield "| Adult, hierarchies of ARX's tests | ARX | shoal |"
     yield "|---|---|---|"
-    yield f"| k = 5, 5%, least entropy | 249,978.7 bits, 2,867 nodes, 1.05 s of CPU | {own} |"
+    yield f"| k = 5, 5%, least entropy | 249,978.7 bits, 2,867 nodes, 1.05 s of CPU | {text} |"
     yield "| t = 0.2 with k = 5, 5% | 0.9 s | [models](benchmarks.md#privacy-models-on-adult) |"
     yield "| local recoding, coverage loss | 0.084, 1.2 s | [refine](regions.md#refine-and-cells) |"
 
@@ -261,14 +261,14 @@ def _regions(peers: Peers, whole: Any) -> Iterator[str]:
             yield f"| {answer['missing']} | | | | | | | | |"
         else:
             yield _region(name, pd.read_csv(answer["release"], dtype=str), answer["times"], lost)
-    for told, bare, options in (
+    for title, bare, options in (
         ("shoal, mondrian, no hierarchies", True, {}),
         ("shoal, mondrian", False, {}),
         ("shoal, mondrian (choose: loss)", False, {"choose": "loss"}),
     ):
         policy = policy_for(EIGHT, 0.0, "coverage", flat=bare) | {"algorithm": {"mondrian": options}}
         times, made = timed(partial(shoal.anonymize, whole, policy))
-        yield _region(told, made.table.astype(str), times, lost)
+        yield _region(title, made.table.astype(str), times, lost)
     yield ""
     least = min(lost, key=lambda name: lost[name])
     flat = "shoal, mondrian, no hierarchies"
@@ -283,17 +283,17 @@ def _regions(peers: Peers, whole: Any) -> Iterator[str]:
     yield from _closeness(peers, task)
 
 
-def _region(told: str, release: Any, times: Times, lost: dict[str, float]) -> str:
-    found = shoal.measure(release, EIGHT)
-    lost[told] = _ncp(pd.read_csv(adult() / "adult.csv"), release)
+def _region(title: str, release: Any, times: Times, lost: dict[str, float]) -> str:
+    measurement = shoal.measure(release, EIGHT)
+    lost[title] = _ncp(pd.read_csv(adult() / "adult.csv"), release)
     return (
-        f"| {told} | {found.classes:,} | {found.records:,} | {found.records / found.classes:.2f} | "
-        f"{lost[told]:.2%} | {found.k} | {shown(times)} |"
+        f"| {title} | {measurement.classes:,} | {measurement.records:,} | "
+        f"{measurement.records / measurement.classes:.2f} | {lost[title]:.2%} | {measurement.k} | {shown(times)} |"
     )
 
 
 def _ncp(whole: Any, release: Any) -> float:
-    """Return the loss that the labels of a release show."""
+    """Return the normalized certainty penalty, computed from the labels of a release."""
     total = 0.0
     for name in EIGHT:
         counts = release[name].value_counts()
@@ -313,7 +313,7 @@ def _ncp(whole: Any, release: Any) -> float:
 
 
 def _closeness(peers: Peers, task: dict[str, Any]) -> Iterator[str]:
-    """Ask for t-closeness and count what came."""
+    """Request t-closeness, and measure the result."""
     yield (
         "With t = 0.1 for salary-class in addition to k = 5, on the first 1,000 records, measured in the "
         "release by `shoal.measure` (for two values, the greatest difference and the equal distance are the "
@@ -341,14 +341,14 @@ def _closeness(peers: Peers, task: dict[str, Any]) -> Iterator[str]:
         )
 
 
-def _close(told: str, release: Any) -> str:
-    found = shoal.measure(release, EIGHT, "salary-class")
-    return f"| {told} | {found.classes:,} | {found.k} | {found.sensitive[0].t_equal:.3f} |"
+def _close(title: str, release: Any) -> str:
+    measurement = shoal.measure(release, EIGHT, "salary-class")
+    return f"| {title} | {measurement.classes:,} | {measurement.k} | {measurement.sensitive[0].t_equal:.3f} |"
 
 
 def _starting() -> Iterator[str]:
-    """Time whole processes, with and without what was compiled before."""
-    given = {
+    """Time whole processes, with and without compiled kernels."""
+    arguments = {
         "beside": BESIDE,
         "node": policy_for(NINE, 0.05, "non-uniform-entropy") | {"algorithm": "contour"},
         "regions": policy_for(EIGHT, 0.0, "coverage") | {"algorithm": "mondrian"},
@@ -366,7 +366,7 @@ def _starting() -> Iterator[str]:
     for name, call in ALONE.items():
         statements = (
             f"import pandas, shoal; table = pandas.read_csv({str(adult() / 'adult.csv')!r}); "
-            f"{call.format(**{key: repr(value) for key, value in given.items()})}"
+            f"{call.format(**{key: repr(value) for key, value in arguments.items()})}"
         )
         cold, warm = (alone(statements, compiled=compiled) for compiled in (False, True))
         yield f"| {name} | {cold:.1f} | {warm:.1f} |"

@@ -57,13 +57,13 @@ RUNS = 3
 
 
 def main() -> None:
-    """Measure, print the tables, and write them with the plot into the documentation."""
+    """Measure, print the tables, and write the page of the documentation with the plot."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--rows", type=int, default=MILLION)
     parser.add_argument("--docs", type=Path, default=Path(__file__).resolve().parents[1] / "docs")
-    given = parser.parse_args()
-    text = "\n".join(_page(given.rows, given.docs / "plots"))
-    write_page(given.docs / "regions.md", text)
+    arguments = parser.parse_args()
+    text = "\n".join(_page(arguments.rows, arguments.docs / "plots"))
+    write_page(arguments.docs / "regions.md", text)
     print(text)
 
 
@@ -110,12 +110,12 @@ def _page(rows: int, plots: Path) -> Iterator[str]:
     yield "|--:|---|--:|--:|--:|--:|--:|"
     for share in (0, 0.05, 1):
         whole = _problem(NINE, share, "coverage")
-        for told, finish in (("node", {}), ("refine", {"refine": True}), ("cells", {"cells": True})):
-            seconds, found = _best(whole, "contour", finish)
-            cells = found.recoding.cells if found.recoding else 0
+        for title, finish in (("node", {}), ("refine", {"refine": True}), ("cells", {"cells": True})):
+            seconds, result = _best(whole, "contour", finish)
+            cells = result.recoding.cells if result.recoding else 0
             yield (
-                f"| {share:.0%} | {told} | {found.loss:.4f} | {found.suppressed:,} | {cells:,} | "
-                f"{whole.records / found.classes:.1f} | {seconds:.2f} |"
+                f"| {share:.0%} | {title} | {result.loss:.4f} | {result.suppressed:,} | {cells:,} | "
+                f"{whole.records / result.classes:.1f} | {seconds:.2f} |"
             )
     yield ""
     yield "## DM and class size over k"
@@ -129,13 +129,13 @@ def _page(rows: int, plots: Path) -> Iterator[str]:
 
 
 def _line(problem: Problem, name: str, options: dict[str, Any]) -> str:
-    seconds, found = _best(problem, name, options)
-    told = ", ".join(f"{option}: {value}".lower() for option, value in options.items())
+    seconds, result = _best(problem, name, options)
+    text = ", ".join(f"{option}: {value}".lower() for option, value in options.items())
     charged = replace(problem, metric=METRICS.create("discernibility"))
     dm = _found(charged, name, options).loss
-    size = problem.records / found.classes
-    shown = f"{name} ({told})" if told else name
-    return f"| {shown} | {size:.2f} | {found.loss:.2%} | {dm:,.0f} | {seconds:.3f} |"
+    size = problem.records / result.classes
+    shown = f"{name} ({text})" if text else name
+    return f"| {shown} | {size:.2f} | {result.loss:.2%} | {dm:,.0f} | {seconds:.3f} |"
 
 
 def _million(rows: int) -> Iterator[str]:
@@ -180,20 +180,20 @@ def _generate(path: Path, rows: int) -> None:
 
 def _over_k(plots: Path) -> str:
     panels: list[dict[str, list[tuple[float, float]]]] = [{}, {}]
-    for place, metric in enumerate(("discernibility", "class-size")):
+    for index, metric in enumerate(("discernibility", "class-size")):
         problem = _problem(EIGHT, 0, metric)
         for label, (name, options) in LINES.items():
             line = []
             for across, k in enumerate(KS):
-                asked = replace(problem, models=(MODELS.create("k-anonymity", {"k": k}),))
-                line.append((float(across), _found(asked, name, options).loss))
-            panels[place][label] = line
+                stricter = replace(problem, models=(MODELS.create("k-anonymity", {"k": k}),))
+                line.append((float(across), _found(stricter, name, options).loss))
+            panels[index][label] = line
     plot = Figure(
         name="regions-over-k",
         title="Adult, eight columns: regions beside the best node",
         headings=[""],
         across="k",
-        ticks={float(place): str(k) for place, k in enumerate(KS)},
+        ticks={float(index): str(k) for index, k in enumerate(KS)},
         strips=[Strip("DM", panels[:1], percent=False), Strip("class size, in k", panels[1:], percent=False)],
         order=list(LINES),
     )
@@ -214,11 +214,11 @@ def _found(problem: Problem, name: str, options: dict[str, Any]) -> Evaluation:
 
 def _best(problem: Problem, name: str, options: dict[str, Any]) -> tuple[float, Evaluation]:
     times = []
-    for _ in range(RUNS + 1):  # the first compiles, or loads what was compiled
+    for _ in range(RUNS + 1):  # the first run compiles the kernels or loads them
         start = time.perf_counter()
-        found = _found(problem, name, options)
+        result = _found(problem, name, options)
         times.append(time.perf_counter() - start)
-    return min(times[1:]), found
+    return min(times[1:]), result
 
 
 def _problem(quasi: Sequence[str], share: float, metric: str) -> Problem:

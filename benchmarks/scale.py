@@ -1,9 +1,9 @@
-"""What does a release of 1, 10 and 100 million rows cost, beside the engine's own GROUP BY and copy?
+"""How long does a release of 1 to 100 million rows take, compared with the engine's GROUP BY and copy?
 
-Invented people, eight quasi-identifiers, k = 5 with 5% suppressed, Parquet to Parquet, by DuckDB and by Spark
-on this machine; with the combinations in memory, and far: in the engine. Every job runs in a process of its
-own, so that its peak of memory is its own (Spark's is that of its Java process too). The kernels are compiled
-beforehand. Writes docs/scale.md.
+Generated people, eight quasi-identifiers, k = 5 with 5% suppressed, Parquet to Parquet, by DuckDB and
+by Spark on this machine. The combinations are in memory or, in rows named "far", in the engine. Every job runs in a
+separate process to measure its peak memory; for Spark, this includes the Java process. The kernels are
+compiled before. Writes docs/scale.md.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from setting import machine, write_page
 
 RECORDS = (1_000_000, 10_000_000, 100_000_000)
 PHASES = ("count", "search", "recode", "verify")
-# Rows up to which so much is measured: beyond, it takes longer than it tells.
+# The largest number of rows of each measurement; more rows take long and show nothing new.
 MOST = {"duckdb": 100_000_000, "duckdb, far": 10_000_000, "spark": 10_000_000, "spark, far": 1_000_000}
 PAGE = Path(__file__).parents[1] / "docs" / "scale.md"
-NODES, CORES_PER_NODE = 10, 16  # of the cluster on paper
-# Each is drawn from a skewed distribution: how many values, and how skewed.
+NODES, CORES_PER_NODE = 10, 16  # of the cluster in the extrapolation
+# Each column is drawn from a skewed distribution: the number of values, and the skew.
 COLUMNS = {
     "age": (100, 2.0), "sex": (2, 1.0), "postcode": (1000, 7.0), "education": (16, 5.5), "marital": (7, 5.5),
     "country": (60, 20.0), "year": (8, 3.5), "ward": (20, 7.0),
@@ -74,15 +74,15 @@ TITLES = (
 
 
 def main() -> None:
-    """Print one table and write the page."""
+    """Print the table and write the page."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("records", nargs="*", type=int, default=RECORDS, help="sizes of the table")
     parser.add_argument("--folder", type=Path, help="where the tables are made; a temporary folder without")
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     rows = []
     print(_line(TITLES))
-    for records in given.records:
-        with tempfile.TemporaryDirectory(dir=given.folder) as folder:
+    for records in arguments.records:
+        with tempfile.TemporaryDirectory(dir=arguments.folder) as folder:
             rows += _measured(records, Path(folder))
         write_page(PAGE, _page(rows))
 
@@ -100,17 +100,17 @@ def _measured(records: int, folder: Path) -> list[dict[str, Any]]:
             continue
         before = _apart(baseline, data)
         combinations = before.get("combinations", combinations)
-        for far in (False, True):
-            name = f"{engine}, far" if far else engine
+        for remote in (False, True):
+            name = f"{engine}, far" if remote else engine
             if records > MOST[name]:
                 continue
-            release = _apart(_release, data, engine, combinations // 2 if far else None)
+            release = _apart(_release, data, engine, combinations // 2 if remote else None)
             after = _apart(baseline, data)
-            alone = {part: (before[part] + after[part]) / 2 for part in ("total", "peak")}
+            engine_alone = {part: (before[part] + after[part]) / 2 for part in ("total", "peak")}
             before = after
-            ours = release["total"] - release["seconds"]["search"]
-            row = {"records": records, "engine": name, "combinations": combinations, "alone": alone}
-            row |= {"ours": ours, **release}
+            other_time = release["total"] - release["seconds"]["search"]
+            row = {"records": records, "engine": name, "combinations": combinations, "alone": engine_alone}
+            row |= {"ours": other_time, **release}
             print(_line(_cells(row)), flush=True)
             rows.append(row)
     return rows
@@ -134,44 +134,44 @@ def _line(cells: tuple[str, ...]) -> str:
     return "| " + " | ".join(cells) + " |"
 
 
-def _apart(job: Callable[..., Any], *given: Any) -> Any:
+def _apart(job: Callable[..., Any], *arguments: Any) -> Any:
     """Run a job in a fresh process."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-        return pool.submit(job, *given).result()
+        return pool.submit(job, *arguments).result()
 
 
 def _generate(path: Path, records: int) -> None:
     import duckdb
 
-    def drawn(values: int, skew: float) -> str:
+    def random_integer(values: int, skew: float) -> str:
         return f"CAST(floor(pow(random(), {skew}) * {values}) AS INTEGER)"
 
-    columns = {name: drawn(*shape) for name, shape in COLUMNS.items()}
+    columns = {name: random_integer(*shape) for name, shape in COLUMNS.items()}
     columns["sex"] = f"CASE {columns['sex']} WHEN 0 THEN 'f' ELSE 'm' END"
     columns["postcode"] = f"printf('%03d', {columns['postcode']})"
     columns |= {
-        "illness": f"'illness ' || {drawn(40, 2.0)}",
-        "days": drawn(30, 2.0),
+        "illness": f"'illness ' || {random_integer(40, 2.0)}",
+        "days": random_integer(30, 2.0),
         "cost": "round(random() * 10000, 2)",
     }
-    wanted = ", ".join(f"{drawn_as} AS {name}" for name, drawn_as in columns.items())
+    expressions = ", ".join(f"{drawn_as} AS {name}" for name, drawn_as in columns.items())
     connection = duckdb.connect()
     connection.execute("SELECT setseed(0.5)")
-    query = f"SELECT 'person ' || range AS person, {wanted} FROM range({records})"
+    query = f"SELECT 'person ' || range AS person, {expressions} FROM range({records})"
     connection.execute(f"COPY ({query}) TO '{path}' (FORMAT parquet)")
 
 
-def _release(path: Path, engine: str, few: int | None) -> dict[str, Any]:
-    """Release a table, as if no more than so many combinations fitted in memory."""
+def _release(path: Path, engine: str, max_combinations: int | None) -> dict[str, Any]:
+    """Release a table; with `max_combinations`, as if no more combinations fitted in memory."""
     import shoal
     from shoal.core.counts import remote as far_counts
     from shoal.core.lattice import rollup_cache as far_hubs
     from shoal.engines.relational import relations
 
     _compile()
-    if few is not None:
+    if max_combinations is not None:
         for module in (relations, far_counts, far_hubs):
-            vars(module)["fits"] = lambda number, *_: number <= few
+            vars(module)["fits"] = lambda number, *_: number <= max_combinations
     output = path.with_name(f"{engine}.parquet")
     if engine == "spark":
         _session()
@@ -188,7 +188,7 @@ def _release(path: Path, engine: str, few: int | None) -> dict[str, Any]:
 
 
 def _compile() -> None:
-    """Compile the kernels, on a table of no size."""
+    """Compile the kernels on a small table."""
     import pyarrow as pa
 
     import shoal
@@ -228,18 +228,20 @@ def _spark_alone(path: Path) -> dict[str, Any]:
 
 
 def _peak() -> float:
-    """Return this process's peak of memory, and that of the Java process it started, in gigabytes."""
+    """Return the peak memory of this process and of its Java process, in gigabytes."""
     kilobyte = 1 if sys.platform == "darwin" else 1024
-    own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * kilobyte
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * kilobyte
     for status in Path("/proc").glob("[0-9]*/status"):
         try:
-            held = dict(line.split(":", 1) for line in status.read_text().splitlines() if ":" in line)
+            status_fields = dict(
+                line.split(":", 1) for line in status.read_text().splitlines() if ":" in line
+            )
         except OSError:
             continue
-        ours = held.get("PPid", "").strip() == str(os.getpid())
-        if ours and held["Name"].strip() == "java" and "VmHWM" in held:
-            own += int(held["VmHWM"].split()[0]) * 1024
-    return own / 1e9
+        is_child = status_fields.get("PPid", "").strip() == str(os.getpid())
+        if is_child and status_fields["Name"].strip() == "java" and "VmHWM" in status_fields:
+            peak += int(status_fields["VmHWM"].split()[0]) * 1024
+    return peak / 1e9
 
 
 def _page(rows: list[dict[str, Any]]) -> str:
@@ -269,35 +271,35 @@ def _page(rows: list[dict[str, Any]]) -> str:
 
 
 def _growth(rows: list[dict[str, Any]]) -> list[str]:
-    """Say how the time without search grows with the rows."""
-    told = []
+    """Describe how the time without the search grows with the number of rows."""
+    texts = []
     for engine in dict.fromkeys(row["engine"] for row in rows):
-        own = [row for row in rows if row["engine"] == engine]
-        for before, after in pairwise(own):
+        engine_rows = [row for row in rows if row["engine"] == engine]
+        for before, after in pairwise(engine_rows):
             times = after["records"] / before["records"]
             growth = after["ours"] / before["ours"]
-            told.append(
+            texts.append(
                 f"- {engine}, from {before['records']:,} to {after['records']:,} rows ({times:.0f} times): "
                 f"{growth:.1f} times the time."
             )
-    return [*told, ""] if told else []
+    return [*texts, ""] if texts else []
 
 
 def _on_paper(rows: list[dict[str, Any]]) -> list[str]:
-    """Reckon, from the largest run of Spark, what a billion rows on a cluster would take."""
-    own = [row for row in rows if row["engine"] == "spark"]
-    if not own:
+    """Extrapolate the largest run of Spark to a billion rows on a cluster."""
+    spark_rows = [row for row in rows if row["engine"] == "spark"]
+    if not spark_rows:
         return []
-    largest = own[-1]
+    largest = spark_rows[-1]
     cores = os.cpu_count() or 1
     share = 1e9 / largest["records"] * cores / (NODES * CORES_PER_NODE)
     parts = {phase: largest["seconds"][phase] * share for phase in ("count", "recode", "verify")}
-    told = ", ".join(f"{phase} {seconds:.0f} s" for phase, seconds in parts.items())
+    phase_texts = ", ".join(f"{phase} {seconds:.0f} s" for phase, seconds in parts.items())
     return [
         "## A billion rows on ten nodes, on paper",
         "",
         f"This is an extrapolation from {largest['records']:,} rows on {cores} cores to {NODES} nodes with "
-        f"{CORES_PER_NODE} cores each, assuming that the work divides evenly: {told}, together "
+        f"{CORES_PER_NODE} cores each, assuming that the work divides evenly: {phase_texts}, together "
         f"{sum(parts.values()):.0f} s. The search runs on the driver. Its time depends on the number of "
         f"combinations, not on the number of rows: here {largest['seconds']['search']:.0f} s for "
         f"{largest['combinations']:,} combinations. Network shuffles, slower disks and stragglers are not "

@@ -1,4 +1,4 @@
-"""Where the benchmarks run: the Adult table and the machine, as every page names it."""
+"""The setting of the benchmarks: the folder of the Adult table, and a description of the machine."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from pathlib import Path
 
 
 def adult() -> Path:
-    """Return the folder of the Adult table, or end with what is missing."""
-    beside = Path(__file__).resolve().parents[2] / "shared" / "data"
-    for folder in (os.environ.get("SHOAL_DATA"), beside):
+    """Return the folder of the Adult table, or exit with a message that says what is missing."""
+    default_folder = Path(__file__).resolve().parents[2] / "shared" / "data"
+    for folder in (os.environ.get("SHOAL_DATA"), default_folder):
         if folder and (Path(folder) / "adult" / "adult.csv").exists():
             return Path(folder) / "adult"
     message = "The Adult table is not here. Set SHOAL_DATA to the folder that holds adult/adult.csv."
@@ -19,7 +19,7 @@ def adult() -> Path:
 
 
 def machine() -> str:
-    """Name the machine as far as it matters to a figure."""
+    """Describe the machine."""
     return f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}"
 
 

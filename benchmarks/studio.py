@@ -1,7 +1,7 @@
-"""How quickly does the studio answer, with a browser, with ten clients, and with large and wide tables?
+"""How fast does the studio respond, with a browser, with ten clients, and with large and wide tables?
 
-Everything runs on this machine: the studio as its command starts it, and Chromium. The figures in
-docs/studio.md are rewritten. `--part NAME` runs one part and prints it.
+Everything runs on this machine: the studio, started by its command, and Chromium. Writes the figures in
+docs/studio.md. `--part NAME` runs one part and prints it.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ browser: Any = importlib.import_module("browser")
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "studio.md"
 BEGIN, END = "<!-- figures of the studio -->\n", "<!-- end of figures -->\n"
-MOVES = 20  # of a dial, in the browser
+MOVES = 20  # of a dial in the browser
 CLIENTS, REQUESTS = 10, 60  # clients, and requests of each
 WORKSPACES, WORKSPACE_BYTES = 30, 20_000_000
 
 
 @dataclass(frozen=True)
 class Figure:
-    """One measured figure, and the target that it must stay below."""
+    """A measured value, and the target that it must stay below."""
 
     what: str
     value: float
@@ -63,17 +63,17 @@ class Client:
         self.workspace = http.post("/api/workspaces").json()["workspace"]
 
     def call(self, method: str, path: str, **options: Any) -> Any:
-        """Send a request about the workspace, and return the answer."""
+        """Send a request about the workspace, and return the response."""
         answer = self.http.request(method, f"/api/workspaces/{self.workspace}/{path}", **options)
         answer.raise_for_status()
         return answer.json()
 
     def work(self, path: str, each: Callable[[dict[str, Any]], object] = lambda _: None, **body: Any) -> None:
-        """Run a job to its end; call `each` with its state from time to time."""
+        """Run a job to its end; call `each` repeatedly with its state."""
         self.wait(self.call("POST", path, json=body), each)
 
     def wait(self, job: dict[str, Any], each: Callable[[dict[str, Any]], object] = lambda _: None) -> None:
-        """Wait for the end of a job."""
+        """Wait for the end of a job; call `each` repeatedly with its state."""
         while job["status"] in ("waiting", "running"):
             job = self.call("GET", f"jobs/{job['id']}", params={"wait": 0.2})
             each(job)
@@ -90,7 +90,7 @@ class Client:
 
 @contextmanager
 def studio(folder: Path, *options: str) -> Iterator[tuple[str, Callable[[], Client]]]:
-    """Start the studio; yield its address, which works once more, and what makes clients."""
+    """Start the studio; yield its one-time address, and a function that creates clients."""
     password = "measuring only"
     with browser.studio("--folder", str(folder), *options, password=password) as started:
         address = started().partition("/?")[0].rstrip("/")
@@ -124,7 +124,7 @@ NINE = (
     "sex", "age", "race", "marital-status", "education", "native-country", "workclass", "occupation",
     "salary-class",
 )  # fmt: skip
-# Moves the dial, and measures until the answer, and until the last chart, have changed.
+# Moves the dial, and measures the time until the answer and the last chart have changed.
 _MOVE = """async ([k]) => {
   const answer = document.querySelector('.answer');
   const charts = document.querySelector('.charts');
@@ -145,7 +145,7 @@ _MOVE = """async ([k]) => {
 
 
 def dials() -> list[Figure]:
-    """Turn the dial of k on Adult with nine uploaded hierarchies."""
+    """Turn the dial for k on Adult with nine uploaded hierarchies."""
     files = sorted((adult() / "hierarchies-arx").glob("*.csv"))
     with studio(adult()) as (address, _), browser.chromium() as chromium:
         page = signed_in(chromium, address)
@@ -168,10 +168,10 @@ def dials() -> list[Figure]:
         times = np.array([page.evaluate(_MOVE, [k]) for k in chance.sample(range(2, 100), MOVES)])
     print(times.round())
     assert (times > 0).all()
-    answered, drawn = np.percentile(times, 95, axis=0) / 1000
+    answered, redrawn = np.percentile(times, 95, axis=0) / 1000
     return [
         Figure("A dial moves on Adult: the answer, p95", 1000 * answered, 100, "ms"),
-        Figure("A dial moves on Adult: the last chart, p95", 1000 * drawn, 500, "ms"),
+        Figure("A dial moves on Adult: the last chart, p95", 1000 * redrawn, 500, "ms"),
     ]
 
 
@@ -197,18 +197,18 @@ SIX = ("age", "sex", "region", "income", "household", "occupation")
 
 
 def million() -> list[Figure]:
-    """Tabulate a million rows, and watch the progress."""
+    """Tabulate a million rows, and record the progress."""
     with tempfile.TemporaryDirectory() as folder:
         large_table(Path(folder) / "million.csv", 1_000_000)
         with studio(Path(folder)) as (_, client):
             one = client()
             one.open("million.csv", SIX)
-            seen: list[tuple[Any, Any]] = []
+            reports: list[tuple[Any, Any]] = []
             process = studio_process()
             begin, before = time.perf_counter(), processor_seconds(process)
-            one.work("profile", lambda job: seen.append((job["phase"], job["done"])))
+            one.work("profile", lambda job: reports.append((job["phase"], job["done"])))
             seconds, processor = time.perf_counter() - begin, processor_seconds(process) - before
-    print(f"steps of the progress seen: {len(set(seen))}")
+    print(f"steps of the progress seen: {len(set(reports))}")
     return [
         Figure("A million rows are tabulated", seconds, 20, "s"),
         Figure("The same: processor time of the studio", processor, 20, "s"),
@@ -216,7 +216,7 @@ def million() -> list[Figure]:
 
 
 def answers(clients: Sequence[Client], requests: int) -> list[float]:
-    """Let each client turn its dials, all at once; return the seconds of each answer."""
+    """Let all clients turn their dials at the same time; return the seconds of each answer."""
     times: list[float] = []
 
     def turn(number: int, one: Client) -> None:
@@ -236,7 +236,7 @@ def answers(clients: Sequence[Client], requests: int) -> list[float]:
 
 
 def ten_clients() -> list[Figure]:
-    """Let ten clients turn dials on Adult, alone, and while another user tabulates 1.5 million rows."""
+    """Measure ten clients that turn dials, alone and while another user tabulates 1.5 million rows."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "adult.csv").write_bytes((adult() / "adult.csv").read_bytes())
@@ -246,22 +246,24 @@ def ten_clients() -> list[Figure]:
             for one in clients:
                 one.open("adult.csv", NINE)
                 one.work("profile")
-            alone = answers(clients, REQUESTS)
+            undisturbed = answers(clients, REQUESTS)
             other = client()
             other.open("large.csv", SIX)
             job = other.call("POST", "profile", json={})
-            beside: list[float] = []
+            concurrent: list[float] = []
             while True:
-                beside += answers(clients, 10)
+                concurrent += answers(clients, 10)
                 state = other.call("GET", f"jobs/{job['id']}")
                 if state["status"] not in ("waiting", "running"):
                     break
-    print(f"{len(beside)} answers while the other user tabulated")
+    print(f"{len(concurrent)} answers while the other user tabulated")
     return [
-        Figure("Ten clients turn dials: an answer, p99", 1000 * float(np.percentile(alone, 99)), 200, "ms"),
+        Figure(
+            "Ten clients turn dials: an answer, p99", 1000 * float(np.percentile(undisturbed, 99)), 200, "ms"
+        ),
         Figure(
             "The same while another user tabulates 1.5 million rows, p99",
-            1000 * float(np.percentile(beside, 99)),
+            1000 * float(np.percentile(concurrent, 99)),
             200,
             "ms",
         ),
@@ -284,7 +286,7 @@ _ROLE = """async ([column, role]) => {
 
 
 def wide() -> list[Figure]:
-    """Change roles in a table of 300 columns; measure until nothing on the page changes any more."""
+    """Change roles in a table of 300 columns; measure the time until the page no longer changes."""
     with tempfile.TemporaryDirectory() as folder:
         chance = random.Random(1)
         with (Path(folder) / "wide.csv").open("w", newline="") as file:
@@ -309,8 +311,8 @@ def wide() -> list[Figure]:
 
 def studio_process() -> int:
     """Return the process of the studio that this benchmark started."""
-    own = [int(entry) for entry in os.listdir("/proc") if entry.isdigit()]
-    (process,) = [entry for entry in own if _parent(entry) == os.getpid() and _is_studio(entry)]
+    process_ids = [int(entry) for entry in os.listdir("/proc") if entry.isdigit()]
+    (process,) = [entry for entry in process_ids if _parent(entry) == os.getpid() and _is_studio(entry)]
     return process
 
 
@@ -334,7 +336,7 @@ def workspaces() -> list[Figure]:
         before_temporary = set(os.listdir(tempfile.gettempdir()))
         with studio(Path(name)) as (_, client):
             process = studio_process()
-            first = upload(client(), content)  # what is imported or compiled once
+            first = upload(client(), content)  # warms imports and compiled kernels
             first.http.delete(f"/api/workspaces/{first.workspace}")
             before = memory_of(process)
             for _ in range(WORKSPACES):
@@ -378,7 +380,7 @@ PARTS = {"dials": dials, "million": million, "clients": ten_clients, "wide": wid
 
 
 def section_of(rows: Sequence[str]) -> str:
-    """Return the text with the figures."""
+    """Return the section with the figures."""
     today = datetime.now(UTC).date().isoformat()
     text = (
         f"Measured by `python benchmarks/studio.py` on {today}: {machine()}. The studio, the clients and "
@@ -389,9 +391,9 @@ def section_of(rows: Sequence[str]) -> str:
 
 
 def write_section(rows: Sequence[str]) -> None:
-    """Replace the figures in the page."""
-    before, rest = PAGE.read_text(encoding="utf-8").split(BEGIN)
-    PAGE.write_text(before + BEGIN + section_of(rows) + END + rest.partition(END)[2], encoding="utf-8")
+    """Replace the section with the figures in the page."""
+    before, after = PAGE.read_text(encoding="utf-8").split(BEGIN)
+    PAGE.write_text(before + BEGIN + section_of(rows) + END + after.partition(END)[2], encoding="utf-8")
 
 
 def main() -> None:
@@ -400,16 +402,16 @@ def main() -> None:
     parser.add_argument("--part", choices=PARTS)
     parser.add_argument("--rows", type=Path, help="keep the rows of parts here, and write figures from them")
     options = parser.parse_args()
-    kept: dict[str, list[str]] = {}
+    stored: dict[str, list[str]] = {}
     if options.rows and options.rows.exists():
-        kept = json.loads(options.rows.read_text(encoding="utf-8"))
+        stored = json.loads(options.rows.read_text(encoding="utf-8"))
     for name in [options.part] if options.part else PARTS:
-        kept[name] = [figure.row for figure in PARTS[name]()]
-        print("\n".join(kept[name]), flush=True)
+        stored[name] = [figure.row for figure in PARTS[name]()]
+        print("\n".join(stored[name]), flush=True)
         if options.rows:
-            options.rows.write_text(json.dumps(kept), encoding="utf-8")
+            options.rows.write_text(json.dumps(stored), encoding="utf-8")
     if not options.part or options.rows:
-        write_section([row for name in PARTS for row in kept.get(name, [])])
+        write_section([row for name in PARTS for row in stored.get(name, [])])
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""How near do the estimates of population uniqueness come, and which model errs where?
+"""How accurate are the estimates of population uniqueness, and where does each model fail?
 
-Populations of a known number of uniques are simulated, samples of 1% to 50% are drawn without replacement,
-and each model sees the sample's class sizes only. The page docs/uniqueness.md gets new tables.
+Populations with a known number of uniques are simulated, and samples of 1% to 50% are drawn without
+replacement. Each model only gets the class sizes of the sample. Writes the tables of docs/uniqueness.md.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
 
 
 def main() -> None:
-    """Measure, print the tables, and write them into the documentation."""
+    """Measure, print the tables, and write them into the page."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--persons", type=int, default=PERSONS)
     parser.add_argument("--samples", type=int, default=SAMPLES)
     parser.add_argument("--docs", type=Path, default=Path(__file__).resolve().parents[1] / "docs")
-    given = parser.parse_args()
-    text = "\n".join(_tables(given.persons, given.samples))
-    page = given.docs / "uniqueness.md"
-    before, _, rest = page.read_text(encoding="utf-8").partition(BEGIN)
-    after = rest.partition(END)[2]
+    arguments = parser.parse_args()
+    text = "\n".join(_tables(arguments.persons, arguments.samples))
+    page = arguments.docs / "uniqueness.md"
+    before, _, after_figures = page.read_text(encoding="utf-8").partition(BEGIN)
+    after = after_figures.partition(END)[2]
     write_page(page, f"{before}{BEGIN}\n{text}\n{END}{after}")
     print(text)
 
@@ -56,18 +56,18 @@ def _tables(persons: int, samples: int) -> Iterator[str]:
         labels = people(persons, random)
         truth = int((np.bincount(labels) == 1).sum())
         for share in SHARES:
-            found = [_estimates(labels, share, random) for _ in range(samples)]
+            estimates = [_estimates(labels, share, random) for _ in range(samples)]
             cells = []
             for model in UNIQUENESS_MODELS:
-                solved = [one[model].uniques for one in found]
+                solved = [one[model].uniques for one in estimates]
                 off = [uniques / truth - 1 for uniques in solved if uniques is not None]
                 errors.setdefault((share, model), []).extend(map(abs, off))
                 cells.append(_cell(off, samples))
             rule, pitman, snb, zayatz = cells
-            taken = sorted({one["dankar"].by for one in found})
+            models = sorted({one["dankar"].by for one in estimates})
             yield (
                 f"| {name} | {truth:,} ({truth / persons:.1%}) | {share:.0%} | {pitman} | {snb} | {zayatz} | "
-                f"{rule} | {', '.join(taken)} |"
+                f"{rule} | {', '.join(models)} |"
             )
     yield ""
     yield "Over all populations, the mean and the greatest error of samples that had a solution:"
@@ -83,7 +83,7 @@ def _tables(persons: int, samples: int) -> Iterator[str]:
 
 
 def _cell(errors: list[float], samples: int) -> str:
-    """Write the mean size of the errors and the side they are on."""
+    """Format the mean absolute error, and whether estimates are too high or too low."""
     if not errors:
         return "none"
     some = f" ({len(errors)})" if len(errors) < samples else ""
@@ -91,8 +91,8 @@ def _cell(errors: list[float], samples: int) -> str:
 
 
 def _estimates(labels: IntArray, share: float, random: np.random.Generator) -> dict[str, Estimate]:
-    drawn = random.choice(labels, round(share * len(labels)), replace=False, shuffle=False)
-    counts = np.bincount(drawn)
+    sampled = random.choice(labels, round(share * len(labels)), replace=False, shuffle=False)
+    counts = np.bincount(sampled)
     sizes, classes = np.unique(counts[counts > 0], return_counts=True)
     return {model: estimate(sizes, classes, len(labels), model) for model in UNIQUENESS_MODELS}
 
@@ -111,7 +111,7 @@ def _seconds() -> float:
 
 
 def _restaurant(persons: int, random: np.random.Generator, alpha: float, theta: float) -> IntArray:
-    """Seat persons by Pitman's own scheme: a new class, or that of an earlier one."""
+    """Assign persons to classes by Pitman's sampling scheme: a new class, or that of an earlier person."""
     labels: list[int] = []
     sizes: list[int] = []
     draws = iter(random.random(20 * persons).tolist())
@@ -139,14 +139,14 @@ def _weighted(weights: Callable[[np.random.Generator], object]) -> Callable[...,
 
 
 def _registry(persons: int, random: np.random.Generator) -> IntArray:
-    """Make persons of six columns, some of which depend on others."""
+    """Generate persons with six columns, some of which depend on others."""
     age = random.binomial(100, random.beta(2, 2.5, persons))
     sex = random.integers(0, 2, persons)
-    place = (random.zipf(1.5, persons) - 1) % 300
+    region = (random.zipf(1.5, persons) - 1) % 300
     status = (age > random.normal(30, 8, persons)).astype(np.int64) + (random.random(persons) < 0.2)
-    school = np.clip(random.normal(8 + place % 3, 3, persons), 0, 15).astype(np.int64)
+    school = np.clip(random.normal(8 + region % 3, 3, persons), 0, 15).astype(np.int64)
     origin = (random.zipf(2.2, persons) - 1) % 40
-    key = ((((age * 2 + sex) * 300 + place) * 3 + status) * 16 + school) * 40 + origin
+    key = ((((age * 2 + sex) * 300 + region) * 3 + status) * 16 + school) * 40 + origin
     labels: IntArray = np.unique(key, return_inverse=True)[1]
     return labels
 

@@ -1,7 +1,7 @@
 """How long does the walk take on a lattice of 45,000 nodes with a column of 20,000 values?
 
-A generated table: 60,000 records, eight quasi-identifiers, k = 5, 5% of the records may be suppressed.
-Process time, the best of five; kernels are compiled.
+A generated table: 60,000 records, eight quasi-identifiers, k = 5, and up to 5% of the records suppressed.
+Processor time, the best of five runs; kernels are compiled before.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ from shoal.workflow.search import search
 
 SEED = 20
 RECORDS = 60_000
-# Per column its values, and by how much each level merges those of the level below; the last merges all.
+# For each column, the number of values, and how many groups of the level below each level merges. The last
+# level has one group.
 COLUMNS = (
     (20_000, (10, 10, 10)),
     (100, (5, 5)),
@@ -49,7 +50,7 @@ RUNS = 5
 
 
 def main() -> None:
-    """Print one table, ready for the documentation."""
+    """Print the table of the documentation."""
     print(f"{machine()}. {RECORDS:,} records, {problem('height').lattice.size:,} nodes.\n")
     print("| metric | seconds | nodes evaluated | rows scanned | least loss |")
     print("|---|--:|--:|--:|--:|")
@@ -58,7 +59,7 @@ def main() -> None:
 
 
 def problem(metric: str, k: int = 5, share: float = 0.05) -> Problem:
-    """Return the problem; the same for a seed."""
+    """Return the problem; it is the same in every run."""
     random = np.random.default_rng(SEED)
     hierarchies = tuple(_hierarchy(f"c{number}", *column) for number, column in enumerate(COLUMNS))
     codes = [_column(random, values) for values, _ in COLUMNS]
@@ -81,9 +82,9 @@ def problem(metric: str, k: int = 5, share: float = 0.05) -> Problem:
 
 
 def _column(random: np.random.Generator, values: int) -> IntArray:
-    """Draw values, the first ones more often; every value occurs in the domain, if not in the table."""
-    drawn: IntArray = (values * random.beta(0.8, 2.5, RECORDS)).astype(np.int64)
-    return drawn
+    """Draw codes, the low ones more often; the domain contains every value, even if the table does not."""
+    codes: IntArray = (values * random.beta(0.8, 2.5, RECORDS)).astype(np.int64)
+    return codes
 
 
 def _hierarchy(name: str, values: int, merges: tuple[int, ...]) -> Hierarchy:
@@ -98,15 +99,15 @@ def _hierarchy(name: str, values: int, merges: tuple[int, ...]) -> Hierarchy:
 
 
 def _print_row(metric: str) -> None:
-    asked = problem(metric)
+    generated = problem(metric)
     seconds = []
     for _ in range(RUNS):
         start = time.process_time()
-        _, found = search(asked, ALGORITHMS.create("contour"))
+        _, result = search(generated, ALGORITHMS.create("contour"))
         seconds.append(time.process_time() - start)
-    work = found.work
+    work = result.work
     cells = (metric, f"{min(seconds):.3f}", f"{work.nodes_evaluated:,}", f"{work.rows_scanned:,}")
-    print("| " + " | ".join((*cells, f"{found.loss:,.6g}")) + " |")
+    print("| " + " | ".join((*cells, f"{result.loss:,.6g}")) + " |")
     sys.stdout.flush()
 
 

@@ -3,7 +3,7 @@
     python tools/golden.py record FOLDER     before a change
     python tools/golden.py compare FOLDER    after it: exit code 1 and the first differences
 
-Times, paths, digests and sentences are left out, so that a change of words is no difference. The rows of a
+Times, paths, digests and sentences are left out, so that changed wording is not a difference. The rows of a
 release are compared by a digest of its sorted lines. SHOAL_DATA names the folder with `adult/adult.csv`.
 """
 
@@ -147,8 +147,8 @@ def _of_table(name: str, data: str, policy: str, folder: Path) -> Iterator[tuple
     )
     profile = str(folder / f"{name}.profile")
     yield f"{name} profile", ["profile", *with_policy, "--output", profile]
-    for wish in (["--k", "10", "--suppression-limit", "100"], ["--k", "50", "--suppression-limit", "0"]):
-        yield f"{name} negotiate {wish[1]}", ["negotiate", profile, *wish]
+    for request in (["--k", "10", "--suppression-limit", "100"], ["--k", "50", "--suppression-limit", "0"]):
+        yield f"{name} negotiate {request[1]}", ["negotiate", profile, *request]
     for question in range(1, 13):
         for options in ([], ["--k", "3"], ["--suppression-limit", "0.1"]):
             command = ["diagnose", data, "--question", str(question), *options, "--seconds", "60"]
@@ -156,37 +156,37 @@ def _of_table(name: str, data: str, policy: str, folder: Path) -> Iterator[tuple
 
 
 def comparable(value: Any) -> Any:
-    """Leave out what may differ between two runs, and sentences."""
+    """Remove what may differ between two runs, and sentences."""
     if isinstance(value, dict):
-        return {key: comparable(own) for key, own in value.items() if key not in UNCOMPARED}
+        return {key: comparable(item) for key, item in value.items() if key not in UNCOMPARED}
     if isinstance(value, list):
-        return [comparable(own) for own in value]
+        return [comparable(item) for item in value]
     if isinstance(value, float):
         return float(f"{value:.9g}")
     return "..." if isinstance(value, str) and (" " in value or "/" in value) else value
 
 
 def run(folder: Path) -> dict[str, Any]:
-    """Run every case, and return its comparable result."""
+    """Run every case, and return the comparable results."""
     results = {}
     for name, arguments in cases(folder):
         command = [sys.executable, "-m", "shoal", *arguments, "--json"]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        process = subprocess.run(command, capture_output=True, text=True, check=False)
         try:
-            result: Any = comparable(json.loads(done.stdout))
+            result: Any = comparable(json.loads(process.stdout))
         except ValueError:
             result = "no JSON"
         output = arguments[arguments.index("--output") + 1] if "--output" in arguments else ""
         if output.endswith(".csv") and Path(output).exists():
             lines = sorted(Path(output).read_bytes().splitlines())
             result["digest"] = hashlib.sha256(b"\n".join(lines)).hexdigest()
-        results[name] = {"exit": done.returncode, "result": result}
-        sys.stderr.write(f"{name}: exit {done.returncode}\n")
+        results[name] = {"exit": process.returncode, "result": result}
+        sys.stderr.write(f"{name}: exit {process.returncode}\n")
     return results
 
 
 def differences(before: Any, after: Any, where: str) -> Iterator[str]:
-    """Yield where two results differ."""
+    """Yield the differences between two results, with their paths."""
     if isinstance(before, dict) and isinstance(after, dict):
         for key in sorted({*before, *after}, key=str):
             yield from differences(before.get(key, "absent"), after.get(key, "absent"), f"{where} > {key}")
@@ -198,18 +198,20 @@ def differences(before: Any, after: Any, where: str) -> Iterator[str]:
 
 
 def main() -> int:
-    """Record or compare."""
-    task, home = sys.argv[1], Path(sys.argv[2])
+    """Record or compare; return the exit code."""
+    task, folder_path = sys.argv[1], Path(sys.argv[2])
     with tempfile.TemporaryDirectory() as folder:
         results = run(Path(folder))
-    kept = home / "golden.json"
+    results_file = folder_path / "golden.json"
     if task == "record":
-        home.mkdir(parents=True, exist_ok=True)
-        kept.write_text(json.dumps(results, indent=1, sort_keys=True))
+        folder_path.mkdir(parents=True, exist_ok=True)
+        results_file.write_text(json.dumps(results, indent=1, sort_keys=True))
         return 0
-    seen = list(differences(json.loads(kept.read_text()), json.loads(json.dumps(results)), "results"))
-    sys.stdout.write("\n".join(seen[:60] or ["no differences"]) + "\n")
-    return 1 if seen else 0
+    found_differences = list(
+        differences(json.loads(results_file.read_text()), json.loads(json.dumps(results)), "results")
+    )
+    sys.stdout.write("\n".join(found_differences[:60] or ["no differences"]) + "\n")
+    return 1 if found_differences else 0
 
 
 if __name__ == "__main__":

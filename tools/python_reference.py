@@ -34,7 +34,7 @@ def _function(name: str) -> str:
 
 
 def _call(name: str, function: object) -> str:
-    """Write a signature, a parameter per line."""
+    """Format a signature, one parameter per line."""
     signature = inspect.signature(function)  # type: ignore[arg-type]
     lines, named = [], False
     for parameter in signature.parameters.values():
@@ -42,8 +42,8 @@ def _call(name: str, function: object) -> str:
             lines.append("    *,")
             named = True
         default = parameter.default
-        given = "" if default is inspect.Parameter.empty else f" = {default!r}"
-        lines.append(f"    {parameter.name}: {parameter.annotation}{given},")
+        default_text = "" if default is inspect.Parameter.empty else f" = {default!r}"
+        lines.append(f"    {parameter.name}: {parameter.annotation}{default_text},")
     returned = signature.return_annotation
     result = "" if returned is inspect.Signature.empty else f" -> {returned}"
     return "\n".join([f"{name}(", *lines, f"){result}"])
@@ -72,9 +72,9 @@ def _members(kind: type) -> Iterator[tuple[str, str]]:
             yield f"{name}()" if called else name, text.replace("|", "\\|")
 
 
-def _text(thing: object) -> str:
+def _text(documented: object) -> str:
     """Return the docstring without its examples."""
-    paragraphs = (inspect.getdoc(thing) or "").split("\n\n")
+    paragraphs = (inspect.getdoc(documented) or "").split("\n\n")
     return "\n\n".join(paragraph for paragraph in paragraphs if not paragraph.lstrip().startswith(">>>"))
 
 

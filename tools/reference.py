@@ -1,7 +1,7 @@
-"""Write the parts of the docs that the program knows itself: what its commands, plug-ins and policies take.
+"""Write the generated parts of the docs: the options of commands, plug-ins and policies, and promises.
 
-Such a part stands between `<!-- options of anonymize -->` and `<!-- end -->`, or the like. Run this by
-`make reference` after a change; a test says when that was forgotten.
+A generated part stands between two comments such as `<!-- options of anonymize -->` and `<!-- end -->`. Run
+this by `make reference` after a change; a test fails if a page is out of date.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from shoal.workflow.plain_words import glossary
 DOCS = Path(__file__).parents[1] / "docs"
 CONTRACTS = {"model": Model, "metric": Metric, "algorithm": Algorithm, "engine": Engine}
 PAGES = {name: f"{registry.kind}s/{name}.md" for registry in REGISTRIES for name in registry.built_in}
-# Where there is more to read about an option.
+# Pages with more information about an option.
 SEE = {
     "--against": "release.md#successive-releases",
     "--policy": "policy.md",
@@ -59,7 +59,7 @@ _PART = re.compile(r"<!-- ((?:options|promises|synopsis|entries) of [^>]+) -->\n
 
 
 def main() -> None:
-    """Bring every page up to date, and name those that changed."""
+    """Update every page, and print the names of those that changed."""
     try:
         written = pages()
     except (OSError, ValueError) as error:
@@ -71,16 +71,18 @@ def main() -> None:
 
 
 def pages() -> dict[Path, str]:
-    """Return every page that has such parts as it should be."""
-    found: dict[str, dict[str, str]] = {}
+    """Return the updated text of every page that has generated parts."""
+    parts_by_page: dict[str, dict[str, str]] = {}
     for page, name, text in parts():
-        found.setdefault(page, {})[name] = text
-    texts = {page: (DOCS / page).read_text(encoding="utf-8") for page in found}
-    return {DOCS / page: rewritten(texts[page], own, page) for page, own in found.items()}
+        parts_by_page.setdefault(page, {})[name] = text
+    texts = {page: (DOCS / page).read_text(encoding="utf-8") for page in parts_by_page}
+    return {
+        DOCS / page: rewritten(texts[page], page_parts, page) for page, page_parts in parts_by_page.items()
+    }
 
 
 def parts() -> Iterator[tuple[str, str, str]]:
-    """Yield every part: its page, its name there, and its text."""
+    """Yield every generated part: its page, its name and its text."""
     for name, command in commands():
         yield "cli.md", f"synopsis of {name}", synopsis(name, command)
         if command.params:
@@ -88,15 +90,15 @@ def parts() -> Iterator[tuple[str, str, str]]:
     for registry in REGISTRIES:
         for name in registry.built_in:
             yield PAGES[name], f"options of {name}", option_table(registry.options(name), PAGES[name])
-            told = [(one, *promise(registry.load(name), one)) for one in promises(registry.kind)]
-            yield PAGES[name], f"promises of {name}", table(("promise", "holds", "meaning"), told)
+            promise_rows = [(one, *promise(registry.load(name), one)) for one in promises(registry.kind)]
+            yield PAGES[name], f"promises of {name}", table(("promise", "holds", "meaning"), promise_rows)
     yield "metrics/index.md", "promises of every metric", promises_of_all(METRICS, "metrics/index.md")
     shared = options_of(Builder)
     yield "hierarchies.md", "options of every builder", option_table(shared, "hierarchies.md")
     for name in BUILDERS:
-        own = [option for option in builder_options(name) if option not in shared]
-        if own:
-            yield "hierarchies.md", f"options of {name}", option_table(own, "hierarchies.md")
+        own_options = [option for option in builder_options(name) if option not in shared]
+        if own_options:
+            yield "hierarchies.md", f"options of {name}", option_table(own_options, "hierarchies.md")
     yield "policy.md", "entries of a policy", option_table(entries(Policy), "policy.md", "entry")
     words = [(f"[{one.term}]({one.page})" if one.page else one.term, one.meaning) for one in glossary()]
     yield "glossary.md", "entries of the glossary", table(("term", "meaning"), words)
@@ -104,7 +106,7 @@ def parts() -> Iterator[tuple[str, str, str]]:
 
 
 def rewritten(text: str, parts: Mapping[str, str], page: str = "the page") -> str:
-    """Return a page with its parts as they should be; each has a place, and each place a part."""
+    """Return a page with its generated parts replaced; every part must be on the page exactly once."""
     places = _PART.findall(text)
     for name in [*parts, *places]:
         number = places.count(name)
@@ -117,42 +119,42 @@ def rewritten(text: str, parts: Mapping[str, str], page: str = "the page") -> st
                 f"<!-- {name} -->\n<!-- end -->"
             )
             raise ValueError(message)
-    return _PART.sub(lambda found: f"<!-- {found[1]} -->\n\n{parts[found[1]]}\n\n<!-- end -->", text)
+    return _PART.sub(lambda match: f"<!-- {match[1]} -->\n\n{parts[match[1]]}\n\n<!-- end -->", text)
 
 
 def entries(kind: type[BaseModel]) -> Iterator[Option]:
-    """Tell what a part of a policy takes."""
+    """Yield the entries of a policy, or of a column in it, as options."""
     for name, field in kind.model_fields.items():
         default = ... if field.is_required() else field.default
         yield Option(name, in_words(field.annotation), default, field.description or "")
 
 
 def option_table(options: Iterable[Option], page: str, heading: str = "option") -> str:
-    """Write the options of a plug-in, or the entries of a policy, as a table."""
+    """Format the options of a plug-in, or the entries of a policy, as a table."""
     rows = [(seen(one.name, page), one.type, one.default_text, linked(one.meaning, page)) for one in options]
     return table((heading, "type", "default", "meaning"), rows) if rows else "It has no options."
 
 
 def promises(kind: str) -> tuple[str, ...]:
-    """Name the promises of a kind of plug-in that pages tell: those that its contract says something of."""
+    """Return the promises of a kind of plug-in: class attributes whose meaning the contract states."""
     return tuple(meanings_of(CONTRACTS[kind]))
 
 
 def promise(plugin: type, name: str) -> tuple[str, str]:
-    """Tell when a plug-in's promise holds, and what that means, the plug-in's own words first."""
+    """Return when a plug-in's promise holds, and its meaning: the plug-in's own text, else the contract's."""
     value = getattr(plugin, name)
-    said = meanings_of(plugin)[name]
+    meaning = meanings_of(plugin)[name]
     if name in getattr(plugin, "by_parts", ()):
-        return "by its parts", said
-    if isinstance(value, Guarantee) and said == meanings_of(Algorithm)[name]:
-        said = meanings_of(Guarantee)[value.name]
+        return "by its parts", meaning
+    if isinstance(value, Guarantee) and meaning == meanings_of(Algorithm)[name]:
+        meaning = meanings_of(Guarantee)[value.name]
     if isinstance(value, tuple):
-        return ", ".join(f"`{one}`" for one in value) or "none", said
-    return str(value).lower(), said
+        return ", ".join(f"`{one}`" for one in value) or "none", meaning
+    return str(value).lower(), meaning
 
 
 def promises_of_all(registry: Registry[Any], page: str) -> str:
-    """Write the promises of every plug-in of a kind as one table."""
+    """Format the promises of all plug-ins of a kind as one table."""
     names = promises(registry.kind)
     rows = [
         (f"[{name}]({_way(PAGES[name], page)})", *[promise(registry.load(name), one)[0] for one in names])
@@ -162,17 +164,17 @@ def promises_of_all(registry: Registry[Any], page: str) -> str:
 
 
 def commands() -> Iterator[tuple[str, Any]]:
-    """Yield every command with its name, as `hierarchy show`."""
+    """Yield every command with its full name, such as `hierarchy show`."""
     group: Any = typer.main.get_command(app)
-    for name, found in group.commands.items():
-        if not isinstance(found, TyperGroup):
-            yield name, found
-        for inner, command in getattr(found, "commands", {}).items():
+    for name, command_or_group in group.commands.items():
+        if not isinstance(command_or_group, TyperGroup):
+            yield name, command_or_group
+        for inner, command in getattr(command_or_group, "commands", {}).items():
             yield f"{name} {inner}", command
 
 
 def synopsis(name: str, command: Any) -> str:
-    """Write how a command is called: its arguments, and the options that it needs."""
+    """Format the usage of a command: its arguments and required options."""
     arguments = [_argument(one) for one in command.params if one.param_type_name == "argument"]
     options = [one for one in command.params if one.param_type_name == "option"]
     needed = [f"{one.opts[0]} {one.name.upper()}" for one in options if one.required]
@@ -181,7 +183,7 @@ def synopsis(name: str, command: Any) -> str:
 
 
 def command_table(command: Any, page: str) -> str:
-    """Write the arguments and options of a command as a table."""
+    """Format the arguments and options of a command as a table."""
     arguments_first = sorted(command.params, key=lambda one: one.param_type_name)
     rows = [(_written(one, page), _default(one), linked(one.help, page)) for one in arguments_first]
     return table(("option", "default", "meaning"), rows)
@@ -211,31 +213,31 @@ def _default(parameter: Any) -> str:
 
 
 def seen(name: str, page: str) -> str:
-    """Write the name of an option, as a link where there is more to read."""
+    """Format the name of an option; it is a link if `SEE` has a page for it."""
     return f"[`{name}`]({_way(SEE[name], page)})" if name in SEE else f"`{name}`"
 
 
 def linked(text: str, page: str) -> str:
-    """Make links of the names of plug-ins."""
+    """Replace names of plug-ins by links to their pages."""
 
-    def link(found: re.Match[str]) -> str:
-        home = PAGES.get(found[1])
-        return found[0] if home in (None, page) else f"[{found[0]}]({_way(home, page)})"
+    def link(match: re.Match[str]) -> str:
+        plugin_page = PAGES.get(match[1])
+        return match[0] if plugin_page in (None, page) else f"[{match[0]}]({_way(plugin_page, page)})"
 
     return re.sub(r"`([^`]+)`", link, text)
 
 
 def _way(target: str, page: str) -> str:
-    """Write the way from a page to a place of the docs."""
+    """Return the relative link from a page to a target in the docs."""
     if "://" in target:
         return target
-    file, _, place = target.partition("#")
-    way = "" if file == page else posixpath.relpath(file, posixpath.dirname(page) or ".")
-    return f"{way}#{place}" if place else way
+    file, _, anchor = target.partition("#")
+    relative = "" if file == page else posixpath.relpath(file, posixpath.dirname(page) or ".")
+    return f"{relative}#{anchor}" if anchor else relative
 
 
 def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Write a table in Markdown."""
+    """Format a table in Markdown."""
     lines = [headings, *[[cell.replace("|", "\\|") for cell in row] for row in rows]]
     head, *body = [f"| {' | '.join(line)} |" for line in lines]
     return "\n".join([head, f"|{'---|' * len(headings)}", *body])
