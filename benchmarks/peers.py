@@ -288,7 +288,8 @@ def _region(title: str, release: Any, times: Times, lost: dict[str, float]) -> s
     lost[title] = _ncp(pd.read_csv(adult() / "adult.csv"), release)
     return (
         f"| {title} | {measurement.classes:,} | {measurement.records:,} | "
-        f"{measurement.records / measurement.classes:.2f} | {lost[title]:.2%} | {measurement.k} | {shown(times)} |"
+        f"{measurement.records / measurement.classes:.2f} | {lost[title]:.2%} | {measurement.k} | "
+        f"{shown(times)} |"
     )
 
 

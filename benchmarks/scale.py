@@ -1,8 +1,8 @@
 """How long does a release of 1 to 100 million rows take, compared with the engine's GROUP BY and copy?
 
-Generated people, eight quasi-identifiers, k = 5 with 5% suppressed, Parquet to Parquet, by DuckDB and
-by Spark on this machine. The combinations are in memory or, in rows named "far", in the engine. Every job runs in a
-separate process to measure its peak memory; for Spark, this includes the Java process. The kernels are
+Generated people, eight quasi-identifiers, k = 5 with 5% suppressed, Parquet to Parquet, by DuckDB and by
+Spark on this machine. The combinations are in memory or, in rows named "far", in the engine. Every job runs
+in a separate process to measure its peak memory; for Spark, this includes the Java process. The kernels are
 compiled before. Writes docs/scale.md.
 """
 

@@ -35,7 +35,7 @@ _COLUMNS = (
     "name", "card_number", "age", "sex", "postcode", "admitted", "discharged",
     "ethnicity", "marital_status", "insurance", "diagnosis", "length_of_stay",
 )  # fmt: skip
-_AGE_BANDS = (1, 5, 15, 30, 50, 65, 80)  # 0, 1-4, 5-14, 15-29, 30-49, 50-64, 65-79, 80 and over
+_AGE_BANDS = (1, 5, 15, 30, 50, 65, 80)  # upper limits: 0, 1-4, 5-14, 15-29, 30-49, 50-64, 65-79, 80 and over
 _DIAGNOSES = (
     _Diagnosis("preterm birth", 1, 1, 14.0, (12, 0, 0, 0, 0, 0, 0, 0)),
     _Diagnosis("newborn jaundice", 1, 1, 2.5, (30, 0, 0, 0, 0, 0, 0, 0)),
@@ -119,7 +119,7 @@ def admissions(records: int = 5000, seed: int = 7) -> pa.Table:
     generator = np.random.Generator(np.random.PCG64(seed))
     person = _persons(generator, records)
     day = _draw(generator, _day_rates(), records)
-    day = day[np.lexsort((day, person))]  # person is sorted already: this orders each person's own days
+    day = day[np.lexsort((day, person))]  # `person` is sorted already; this sorts the days of each person
     first = np.flatnonzero(np.diff(person, prepend=-1))
     first_age, age = _ages(generator, person, day, first)
     sex = _draw_within(generator, _SEX_RATES, _band(first_age, _AGE_BANDS))
@@ -140,7 +140,7 @@ def write_csv(path: str | PathLike[str], records: int = 5000, seed: int = 7) -> 
     """Write `admissions` as UTF-8 CSV with a header, unquoted, a missing value as an empty field."""
     table = admissions(records, seed)
     with open(path, "wb") as file:
-        # Arrow quotes a header it writes itself.
+        # Arrow would quote the header.
         file.write((",".join(table.column_names) + "\n").encode())
         csv.write_csv(table, file, csv.WriteOptions(include_header=False, quoting_style="none"))
 
@@ -177,9 +177,10 @@ def _draw_within(generator: np.random.Generator, rates: ArrayLike, group: IntArr
     """Draw a column of `rates` for each element, by the rates in the row of its group."""
     totals = np.cumsum(np.asarray(rates, dtype=np.float64), axis=1)  # (groups, columns)
     groups, columns = totals.shape
-    # Group g owns the interval [g, g + 1), so that one sorted search serves all groups.
+    # Group g has the interval [g, g + 1), so that one search in the sorted sums serves all groups.
     steps = (totals / totals[:, -1:] + np.arange(groups)[:, None]).ravel()
-    points = group + generator.random(len(group)) * (1 - 1e-9)  # group + 0.999... must not round to group + 1
+    # The factor prevents that adding the group rounds up to the next interval.
+    points = group + generator.random(len(group)) * (1 - 1e-9)
     return np.asarray(np.searchsorted(steps, points, side="right") - group * columns, dtype=np.int64)
 
 
@@ -230,8 +231,8 @@ def _illnesses(generator: np.random.Generator, age: IntArray, sex: IntArray) -> 
 def _stays_apart(person: IntArray, day: IntArray, stay: IntArray) -> IntArray:
     """Cut a stay short if the same person is admitted again before its end."""
     limit = np.full(len(stay), _LONGEST_STAY)
-    again = np.flatnonzero(person[1:] == person[:-1])
-    limit[again] = day[again + 1] - day[again]
+    readmissions = np.flatnonzero(person[1:] == person[:-1])
+    limit[readmissions] = day[readmissions + 1] - day[readmissions]
     return np.asarray(np.minimum(stay, limit), dtype=np.int64)
 
 
@@ -268,7 +269,7 @@ def _names(generator: np.random.Generator, sex: IntArray) -> pa.Array:
 
 
 def _card_numbers(generator: np.random.Generator, size: int) -> pa.Array:
-    # The factor shares no divisor with 10**10, so no two persons get the same number.
+    # The factor and 10**10 have no common divisor, so no two persons get the same number.
     number = (np.arange(size) * 618_033_989 + generator.integers(10**10)) % 10**10
     digits = pc.utf8_lpad(pc.cast(pa.array(number), pa.string()), 10, "0")
     parts = [pc.utf8_slice_codeunits(digits, start, stop) for start, stop in ((0, 4), (4, 8), (8, 10))]
@@ -276,7 +277,7 @@ def _card_numbers(generator: np.random.Generator, size: int) -> pa.Array:
 
 
 def _postcodes() -> tuple[list[str], FloatArray]:
-    """Return the postcodes and their populations: the same country for every seed, and 99999 for unknown."""
+    """Return the postcodes and their populations: the same for every seed, and 99999 for unknown."""
     generator = np.random.Generator(np.random.PCG64(300))
     postcodes, populations = [], []
     for region, share in _REGIONS.items():

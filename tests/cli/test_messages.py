@@ -272,12 +272,12 @@ PARSED = [
     (("anonymize", "--limit", "5%"), "Did you mean --suppression-limit or --memory-limit?"),
     (
         ("anonymize", "t.csv", "--l", "10"),
-        "There is no option --l. l stands in the policy, under models: distinct-l-diversity: {l: 10}. Or "
-        "write --model distinct-l-diversity:l=10; models given so replace all of the policy's.",
+        "There is no option --l. l is set in the policy, under models: distinct-l-diversity: {l: 10}. Or "
+        "write --model distinct-l-diversity:l=10; these options replace all models of the policy.",
     ),
     (("anonymize", "t.csv", "--l=zwei"), "Or write --model distinct-l-diversity:l=2; "),
     (("verify", "t.csv", "--k", "3"), "under models: k-anonymity: {k: 3}. `shoal verify --help`"),
-    (("verify", "t.csv", "--limit", "5%"), "suppression_limit stands in the policy. `shoal verify --help`"),
+    (("verify", "t.csv", "--limit", "5%"), "suppression_limit is set in the policy. `shoal verify --help`"),
     (("anonymize", "t.csv", "-policy", "p.yaml"), "There is no option -policy. Did you mean --policy?"),
     (("utility", "t.csv", "-policy=p.yaml", "r.csv"), "There is no option -policy. Did you mean --policy?"),
     (("compare", "a.csv", "b.csv"), "`shoal compare` compares searches on one table. Two tables: `shoal ut"),

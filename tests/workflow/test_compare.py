@@ -968,7 +968,7 @@ def test_a_command_stopped_while_it_counts_says_so(desk: Workspace, monkeypatch:
     desk.part.write_text("of an earlier run")
     again = desk.call(*FEW, "--output", desk.output)
     assert again.exit_code == 130
-    assert f"Stopped before the first search. {str(desk.part)!r} is as it was." in again.stderr
+    assert f"Stopped before the first search. {str(desk.part)!r} was not changed." in again.stderr
     assert desk.part.read_text() == "of an earlier run"
 
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def note_semicolons(data: Path, output: Path, delimiter: str | None, *, bom: bool) -> None:
-    """Print how to separate a CSV by semicolons, if the input is separated so and the release is not."""
+    """Print how to write semicolons if the input is separated by semicolons and the release is not."""
     from shoal.workflow.release.spreadsheet import has_semicolons
 
     if delimiter is None and output.suffix.lower() == ".csv" and has_semicolons(data):
@@ -104,34 +104,34 @@ def anonymize(
     from shoal.workflow.release.anonymize import anonymize as run
 
     with display.reporting():
-        wanted: Any = None
+        request: Any = None
         changes = read_changes(model, suppression_limit, metric, algorithm, local=local, labels=local_labels)
         if policy is None:
             if interactive or generalize:
                 raise UsageError("needs --policy.", option="interactive" if interactive else "generalize")
-            wanted = read_request(known, keep, k, changes)
+            request = read_request(known, keep, k, changes)
         else:
             check_alone(known=known, keep=keep, k=k)
-            wanted = read_generalize(read_policy(policy, changes, where.engine), generalize)
+            request = read_generalize(read_policy(policy, changes, where.engine), generalize)
         if candidates:
-            algorithm = changes.get("algorithm", "auto") if policy is None else wanted.algorithm
-            inputs = {} if policy is None else wanted.read_files
+            algorithm = changes.get("algorithm", "auto") if policy is None else request.algorithm
+            inputs = {} if policy is None else request.read_files
             _check_candidates(candidates, algorithm, data, output, inputs, force=files.force)
-        chosen, opened = read_node(node), where.options()
+        fixed_levels, reading = read_node(node), where.options()
         if interactive:
-            wanted = ask_generalizations(data, wanted, chosen, opened, as_json=display.as_json)
+            request = ask_generalizations(data, request, fixed_levels, reading, as_json=display.as_json)
     with display.reporting(), progress_bar() as progress, offering_best(progress):
         release = run(
             data,
-            wanted,
+            request,
             drop=drop or (),
             output=output,
-            node=chosen,
+            node=fixed_levels,
             seconds=seconds,
             margin=margin,
             progress=progress,
             **files.options(),
-            **opened,
+            **reading,
         )
     with display.reporting():
         if candidates and release.evaluation.candidates:
@@ -140,22 +140,22 @@ def anonymize(
             stopped = "Note: The search was stopped before it had listed its candidates."
             say(f"{stopped} {str(candidates)!r} was not written.", stderr=True)
     in_terminal = not display.as_json and sys.stdout.isatty() and sys.stderr.isatty()
-    asked = in_terminal if advice is None else advice
-    guessed = None if policy or known else (data, wanted, opened["engine"])
+    with_advice = in_terminal if advice is None else advice
+    guessed = None if policy or known else (data, request, reading["engine"])
     if display.as_json:
-        extra = {"advice": _advice_with_commands(release, sys.argv[1:], guessed)} if asked else {}
+        extra = {"advice": _advice_with_commands(release, sys.argv[1:], guessed)} if with_advice else {}
         print_json({**release.to_dict(), **extra})
         return
     show(release.document())
     note_semicolons(data, output, files.delimiter, bom=files.bom)
-    if asked:
+    if with_advice:
         show_advice(release, sys.argv[1:], guessed)
 
 
 def _check_candidates(
     path: Path, algorithm: Any, data: Path, output: Path, files: dict[Path, str], *, force: bool
 ) -> None:
-    """Before the search, refuse a file that cannot be written or a search that lists no candidates."""
+    """Before the search, refuse an output that cannot be written, or a search that lists no candidates."""
     from shoal.workflow.candidates import check_candidates_file, check_lists_candidates
 
     check_lists_candidates(algorithm)

@@ -21,7 +21,7 @@ from shoal.document.terminal import say
 from shoal.errors import ShoalError, interruptible
 from shoal.files.signals import Handlers, install, installed, interrupted, stopping, uninstall
 
-# In the order of likely use, which --help keeps.
+# The order of --help: by likely use.
 _COMMANDS = {
     "demo": "demo:demo",
     "init": "init:init",
@@ -45,7 +45,7 @@ _COMMANDS = {
 
 
 class _Commands(Mapping[str, Any]):
-    """The commands by name; a module is imported when its command is called or listed."""
+    """The commands by name. A command's module is imported when the command is called or listed."""
 
     def __getitem__(self, name: str) -> Any:
         return _command(name, _COMMANDS[name])
@@ -58,9 +58,9 @@ class _Commands(Mapping[str, Any]):
 
 
 @cache
-def _command(name: str, home: str) -> Any:
-    """Import a command or a group of commands; its module may define options for it in `COMMAND`."""
-    module_name, _, attribute = home.partition(":")
+def _command(name: str, location: str) -> Any:
+    """Import a command or a group of commands. Its module may define options for the command in `COMMAND`."""
+    module_name, _, attribute = location.partition(":")
     module = import_module(f"shoal.cli.{module_name}")
     commands = getattr(module, attribute)
     if not isinstance(commands, typer.Typer):
@@ -80,8 +80,8 @@ class _LazyGroup(CommandGroup):
 app = typer.Typer(cls=_LazyGroup, no_args_is_help=True, pretty_exceptions_enable=False)
 
 
-def _say_version(asked: bool) -> None:
-    if asked:
+def _say_version(requested: bool) -> None:
+    if requested:
         from importlib.metadata import version
 
         say(f"shoal {version('shoal')}")
@@ -99,8 +99,8 @@ def root(
 
 
 def main() -> None:
-    """Run the command line, and end the process even if work cannot be stopped."""
-    embedded = "shoal.web.app" in sys.modules  # the process runs its own studio, and continues
+    """Run the command line, and end the process even if threads or queries cannot be stopped."""
+    embedded = "shoal.web.app" in sys.modules  # a studio in this process continues after the command
     try:
         with _handled() as handlers:
             code = _run(handlers)
@@ -109,8 +109,8 @@ def main() -> None:
     except SystemExit as done:
         at_work = any(thread.name.startswith("shoal-") for thread in threading.enumerate())
         if not embedded and (at_work or "shoal.web.app" in sys.modules):
-            # A studio may still hold a connection, and its jobs may be counting: at Python's shutdown, a
-            # database would print messages about these on stderr.
+            # A studio may still have connections and running jobs. A normal shutdown of Python would print
+            # their database messages on stderr.
             atexit._run_exitfuncs()
             with suppress(OSError):
                 sys.stdout.flush()
@@ -121,7 +121,7 @@ def main() -> None:
 
 @contextmanager
 def _handled() -> Iterator[Handlers]:
-    """Handle signals; handlers that were installed at the start of the process stay until its end."""
+    """Handle signals. Handlers that were installed when the process started remain until it ends."""
     handlers = installed()
     if handlers is not None:
         yield handlers
@@ -158,7 +158,7 @@ def _called() -> int:
     except typer.Abort:
         raise
     except Exception as error:
-        # Errors that the parser shows itself, such as the help if no command is given.
+        # Parser errors that the parser prints itself, such as the help if no command is given.
         if not hasattr(error, "exit_code"):
             if stopping():  # a query that was interrupted may fail in any statement
                 raise interrupted() from None

@@ -132,8 +132,8 @@ def risk(
             **where.options(),
         )
         document = assessment.document()
-        drawn = save(document.figures, plots) if plots else []
-    display.show_drawn(assessment, document, where_drawn(plots, drawn))
+        plot_files = save(document.figures, plots) if plots else []
+    display.show_drawn(assessment, document, where_drawn(plots, plot_files))
 
 
 ReleaseArgument = Annotated[Path | None, typer.Argument(help="The released table.", show_default=False)]
@@ -184,8 +184,8 @@ def utility(
                 progress=progress,
                 **where.options(),
             )
-        drawn = save_utility(result, plots) if plots else []
-    display.show_drawn(result, result.document(pair=pair is not None), where_drawn(plots, drawn))
+        plot_files = save_utility(result, plots) if plots else []
+    display.show_drawn(result, result.document(pair=pair is not None), where_drawn(plots, plot_files))
 
 
 def _one_of(argument: Path | None, option: Path | None) -> Path:

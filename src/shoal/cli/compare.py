@@ -133,12 +133,12 @@ def compare(
         if output and journal:
             comparison.write(output, force=force)
             _remove(journal)
-        drawn = _save_figures(comparison, plots) if plots else []
+        plot_files = _save_figures(comparison, plots) if plots else []
         if plots and pair:
-            drawn += _draw_partitions(data, chosen, pair, where.create(), seconds, plots)
+            plot_files += _draw_partitions(data, chosen, pair, where.create(), seconds, plots)
     display.show(comparison)
     if not display.as_json:
-        _show_files(output, where_drawn(plots, drawn))
+        _show_files(output, where_drawn(plots, plot_files))
 
 
 def _axes(
@@ -188,7 +188,7 @@ def _pair(partitions: str | None, plots: Path | None, policy: Any) -> list[str] 
 
 
 def _remove(journal: Path) -> None:
-    """Remove the journal of a written comparison; if that fails, the next run of it tries again."""
+    """Remove the journal of a comparison that has been written. If this fails, the next run tries again."""
     try:
         journal.unlink(missing_ok=True)
     except OSError as error:
@@ -198,21 +198,23 @@ def _remove(journal: Path) -> None:
 
 @contextmanager
 def _report_when_stopped(journal: Path | None, display: _Display) -> Iterator[None]:
-    """Print what a stopped comparison leaves behind, and exit with code 130."""
+    """Print which results of a stopped comparison remain, and exit with code 130."""
     from shoal.workflow.compare.comparison import Stopped
 
     try:
         yield
     except Stopped as stop:
-        done = len(stop.finished.rows)
+        finished = len(stop.finished.rows)
         if journal:
-            kept = f"{done:,} of {stop.total:,} rows are kept in {str(journal)!r}. The same command resumes."
-            raise stopped(f"Stopped: {kept}", as_json=display.as_json) from None
+            message = (
+                f"{finished:,} of {stop.total:,} rows are kept in {str(journal)!r}. The same command resumes."
+            )
+            raise stopped(f"Stopped: {message}", as_json=display.as_json) from None
         display.show(stop.finished)
-        lost = f"{done:,} of {stop.total:,} rows. With --output they would be kept, to resume from."
+        lost = f"{finished:,} of {stop.total:,} rows. With --output they would be kept, to resume from."
         say(f"Stopped after {lost}", stderr=True)
         raise typer.Exit(130) from None
     except KeyboardInterrupt:
-        held = f" {str(journal)!r} is as it was." if journal and journal.exists() else ""
-        text = f"Stopped before the first search.{held or ' Nothing was written.'}"
+        journal_note = f" {str(journal)!r} was not changed." if journal and journal.exists() else ""
+        text = f"Stopped before the first search.{journal_note or ' Nothing was written.'}"
         raise stopped(text, as_json=display.as_json) from None

@@ -75,22 +75,26 @@ def _program() -> str:
     program, on_path = Path(sys.executable).with_name("shoal"), shutil.which("shoal")
     if not program.is_file() or (on_path and Path(on_path).resolve() == program.resolve()):
         return "shoal"
-    here = Path.cwd()
-    return os.path.join(".", program.relative_to(here)) if program.is_relative_to(here) else str(program)
+    current_folder = Path.cwd()
+    return (
+        os.path.join(".", program.relative_to(current_folder))
+        if program.is_relative_to(current_folder)
+        else str(program)
+    )
 
 
 def _same_records(release: Release, data: Path, output: Path) -> tuple[list[Record], list[Record]]:
     """Return three records of the input, and the same records in the release."""
     inputs, released = _records(data), _records(output)
-    present = {tuple(record.values()) for record in released}
+    released_records = {tuple(record.values()) for record in released}
     pairs = [(record, _recoded(release, record, list(released[0]))) for record in inputs]
-    kept = [pair for pair in pairs if tuple(pair[1].values()) in present]
-    shown = kept[:: max(1, len(kept) // 3)][:3]
+    in_both = [pair for pair in pairs if tuple(pair[1].values()) in released_records]
+    shown = in_both[:: max(1, len(in_both) // 3)][:3]
     return [before for before, _ in shown], [after for _, after in shown]
 
 
 def _recoded(release: Release, record: Record, columns: Sequence[str]) -> Record:
-    """Recode one record like the release: a label for each quasi-identifier, other values unchanged."""
+    """Recode one record as in the release: a label for each quasi-identifier, other values unchanged."""
     levels = release.levels or {}
     recoded = {name: record[name] for name in columns}
     for hierarchy in release.hierarchies:

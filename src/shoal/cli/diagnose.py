@@ -20,8 +20,8 @@ from shoal.wording import quote
 from shoal.workflow.plain_words import QUESTION_SENTENCES, question_sentence
 
 _OVERVIEW_SECONDS = 10.0  # seconds in which the overview searches for unsafe sets
-_COUNT_SECONDS = 1.0  # least seconds for counting the table, without which there is no answer
-_MINIMUM_SECONDS = 1e-6  # seconds: with no time left, a question still counts one set
+_COUNT_SECONDS = 1.0  # minimum seconds for counting; without counts there is no answer
+_MINIMUM_SECONDS = 1e-6  # seconds; even with no time left, a question counts one set
 _PLOTTED = ("suppression_limit", "max_size", "seconds")
 
 
@@ -130,7 +130,7 @@ def diagnose(
         if isinstance(k, float) and (diversity != "entropy" or l is not None):
             raise UsageError(f"--k takes a whole number, such as --k 5; got {quote(str(k))}.")
         # Options that the question does not take may be for the plots.
-        asked = check_options(question, options, ignored=_PLOTTED if plots else ())
+        arguments = check_options(question, options, ignored=_PLOTTED if plots else ())
         if rows:
             check_file(rows, force=force, table=data)
         check_plots(plots)
@@ -143,18 +143,18 @@ def diagnose(
             c=c,
             l=l,
             progress=progress,
-            seconds=max(asked["seconds"], _COUNT_SECONDS) if "seconds" in asked else None,
+            seconds=max(arguments["seconds"], _COUNT_SECONDS) if "seconds" in arguments else None,
             **where.options(),
         )
-        answer = _answer(diagnosis, question, asked, start)
+        answer = _answer(diagnosis, question, arguments, start)
         if rows:
-            diagnosis.write_rows(rows, asked["k"], force=force)
+            diagnosis.write_rows(rows, arguments["k"], force=force)
             files["rows"] = str(rows)
         if plots:
-            drawn = _draw(diagnosis, plots, limit or 0, max_size, seconds)
-            files["plots"] = where_drawn(plots, drawn) or ""
+            plot_files = _draw(diagnosis, plots, limit or 0, max_size, seconds)
+            files["plots"] = where_drawn(plots, plot_files) or ""
     if display.as_json:
-        omitted = {"plots"} if seconds is not None else {"plots", "seconds"}  # internal ones
+        omitted = {"plots"} if seconds is not None else {"plots", "seconds"}  # used internally
         print_json({name: value for name, value in (answer.to_dict() | files).items() if name not in omitted})
     else:
         _show(answer, files)
@@ -174,14 +174,14 @@ def _whole(number: float | None) -> float | None:
     return int(number) if number is not None and number.is_integer() else number
 
 
-def _answer(diagnosis: Any, question: str, asked: dict[str, Any], start: float) -> Any:
-    """Answer a question in the seconds that are left after counting."""
-    if "seconds" in asked:
-        left = {"seconds": max(asked["seconds"] - (time.monotonic() - start), _MINIMUM_SECONDS)}
+def _answer(diagnosis: Any, question: str, arguments: dict[str, Any], start: float) -> Any:
+    """Answer a question in the seconds that remain after counting."""
+    if "seconds" in arguments:
+        left = {"seconds": max(arguments["seconds"] - (time.monotonic() - start), _MINIMUM_SECONDS)}
     else:
         left = {"seconds": _OVERVIEW_SECONDS} if question == "overview" else {}
-    answer = diagnosis.ask(question, **asked | left)
-    options = {**answer.options, **({"seconds": asked["seconds"]} if "seconds" in asked else {})}
+    answer = diagnosis.ask(question, **arguments | left)
+    options = {**answer.options, **({"seconds": arguments["seconds"]} if "seconds" in arguments else {})}
     return replace(answer, options=options)
 
 
@@ -192,8 +192,8 @@ def _draw(
     from shoal.document.figures import save
     from shoal.workflow.diagnosis.diagnose import diagnosis_plots
 
-    drawn, missing = diagnosis_plots(diagnosis, limit, max_size, seconds)
-    files = save(drawn, folder)
+    figures, missing = diagnosis_plots(diagnosis, limit, max_size, seconds)
+    files = save(figures, folder)
     if missing:
         say(f"Plots: {missing}.", stderr=True)
     return files

@@ -44,7 +44,7 @@ def ask_answers(guesses: tuple[Guess, ...]) -> Answers:
 
 
 def _ask(question: str, names: list[str], option: str) -> list[str] | None:
-    """Ask until the answer names columns of the table, or nothing."""
+    """Ask until the answer is empty or only names columns of the table."""
     while True:
         with raising():
             reply: str = typer.prompt(question, default="", show_default=False, err=True)
@@ -59,7 +59,7 @@ def _ask(question: str, names: list[str], option: str) -> list[str] | None:
 
 
 def _column(reply: str, names: list[str]) -> str:
-    """Return the column with this name, or else with this number."""
+    """Return the column with this name, else the column with this number."""
     if reply not in names and reply.isdecimal() and 0 < int(reply) <= len(names):
         return names[int(reply) - 1]
     return reply
@@ -110,19 +110,19 @@ def init(
                 answers = ask_answers(columns.guesses)
                 request = replace(request, known=answers.known, keep=answers.keep or None)
             first = first_policy(s, request, preset=preset, columns=columns)
-            looked = None if preset else outlook(s, first, columns, request)
+            expected = None if preset else outlook(s, first, columns, request)
         if output:
             with written_whole(output) as file:
                 file.write(first.text.encode())
-    command = looked.command(str(data), _repeated(first, k, output)) if looked else []
+    command = expected.command(str(data), _repeated(first, k, output)) if expected else []
     if display.as_json:
-        print_json(_as_json(first, looked, command, output))
+        print_json(_as_json(first, expected, command, output))
     else:
-        _show(first, looked, command, data, output)
+        _show(first, expected, command, data, output)
 
 
 def _show(
-    first: FirstPolicy, looked: Outlook | None, command: list[str], data: Path, output: Path | None
+    first: FirstPolicy, expected: Outlook | None, command: list[str], data: Path, output: Path | None
 ) -> None:
     """Print the policy or its path, and how much a quick search retains."""
     if output:
@@ -132,7 +132,7 @@ def _show(
         say(f"Wrote {output}. Check every role, then: {check}", stderr=True)
     else:
         sys.stdout.write(first.text)
-    for line in looked.sentences if looked else ():
+    for line in expected.sentences if expected else ():
         say(line, stderr=True)
     if command:
         say(f"  {shlex.join(command)}", stderr=True)
@@ -151,7 +151,7 @@ def _check_output(output: Path, data: Path, *, force: bool) -> None:
 
 
 def _repeated(first: FirstPolicy, k: int | None, output: Path | None) -> list[str]:
-    """Return the options of this command, to repeat them in the suggested one."""
+    """Return the options of this command that the suggested command must repeat."""
     from shoal.workflow.first_policy import names_text
 
     keep = ["--keep", names_text(first.answers.keep)] if first.answers.keep else []
@@ -160,7 +160,7 @@ def _repeated(first: FirstPolicy, k: int | None, output: Path | None) -> list[st
 
 
 def _as_json(
-    first: FirstPolicy, looked: Outlook | None, command: list[str], output: Path | None
+    first: FirstPolicy, expected: Outlook | None, command: list[str], output: Path | None
 ) -> dict[str, Any]:
     from shoal.columns.guesses import person_key_of
 
@@ -179,7 +179,7 @@ def _as_json(
         "unit": key.to_dict() if key else None,
         "notes": list(first.notes),
         "unrecognized": list(first.unrecognized),
-        "retained": looked.retained if looked else None,
+        "retained": expected.retained if expected else None,
         "command": shlex.join(command) if command else None,
         "policy": first.text,
         "output": str(output) if output else None,

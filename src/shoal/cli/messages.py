@@ -1,4 +1,4 @@
-"""How commands report progress and errors: on stderr, and with --json also on stdout."""
+"""Progress and errors of commands: on stderr, and with --json also on stdout."""
 
 from __future__ import annotations
 
@@ -47,19 +47,19 @@ def report_end(handlers: Handlers) -> None:
         answer = {"message": message, "signal": handlers.name}
         _write(1, json.dumps(answer if handlers.committed else stop_answer(message, handlers.name)))
     if sys.stderr.isatty():
-        message = f"\r\x1b[2K\x1b[?25h{message}"  # in place of a progress bar, which hides the cursor
+        message = f"\r\x1b[2K\x1b[?25h{message}"  # replaces a progress bar, which hides the cursor
     _write(2, message)
 
 
 def announce(handlers: Handlers) -> None:
-    """Print why a command does not end at once."""
+    """Print why a command takes some time to end."""
     _write(
         2, f"{handlers.name}: the results so far are being saved. A second signal ends the command at once."
     )
 
 
 def report_stop(handlers: Handlers | None) -> int:
-    """Print that a signal ended a command; return the exit code."""
+    """Print that a signal ended the command; return the exit code."""
     words = sys.argv[1:]
     message = stop_message(handlers, words)
     with suppress(OSError):
@@ -79,14 +79,14 @@ def report_complete(handlers: Handlers) -> None:
 
 def output_closed() -> int:
     """Return the exit code if the output is no longer read, such as after `| head`."""
-    # The interpreter must not flush its buffers.
+    # Prevent the interpreter from flushing its buffers at exit.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     handlers = installed()
     return 0 if handlers is not None and handlers.committed else _BROKEN_PIPE
 
 
 def _write(descriptor: int, text: str) -> None:
-    """Write a line without the buffers, which another thread may have locked; a terminal may be closed."""
+    """Write a line, bypassing Python's buffers, whose lock another thread may hold."""
     with suppress(OSError):
         os.write(descriptor, f"{text}\n".encode(errors="replace"))
 
@@ -148,7 +148,7 @@ def report(error: ShoalError, *, as_json: bool = False, reveal: bool | None = No
 
 
 def stopped(message: str, *, as_json: bool) -> typer.Exit:
-    """Print what a command that a signal ended leaves behind; return the exception that ends it."""
+    """Print what a command that was ended by a signal leaves behind; return the exception that ends it."""
     handlers = installed()
     if as_json:
         print_json(stop_answer(message, handlers.name if handlers else "SIGINT"))

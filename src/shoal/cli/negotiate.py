@@ -96,7 +96,7 @@ def negotiate(
     policy: _PolicyOption = None,
 ) -> None:
     """Negotiate k, l, suppression and levels; exit code 1 if nothing is acceptable. No settings: a prompt."""
-    asked = (k, l, suppression_limit, max_level or None)
+    requested = (k, l, suppression_limit, max_level or None)
     settings: dict[str, Any] = {
         "k": k,
         "l": int(l) if l is not None and l.is_integer() else l,
@@ -111,11 +111,11 @@ def negotiate(
     files = (str(data or DATA), str(policy or POLICY))
     with display.reporting():
         settings["max_level"] = _read_max_levels(max_level)
-        opened = _open(profile, runtime, data, policy, where)
+        table_profile = _open(profile, runtime, data, policy, where)
         in_terminal = sys.stdin.isatty() and sys.stdout.isatty() and not display.as_json
-        if in_terminal and all(value is None for value in asked):
-            raise typer.Exit(Prompt(opened, settings, *files).run())
-        answer = opened.negotiate(**settings)
+        if in_terminal and all(value is None for value in requested):
+            raise typer.Exit(Prompt(table_profile, settings, *files).run())
+        answer = table_profile.negotiate(**settings)
     if display.as_json:
         print_json(answer.to_dict())
     else:
@@ -131,14 +131,14 @@ def _open(
 
     if runtime and (data is None or policy is None):
         raise UsageError("--runtime counts a node of the table: give --data and --policy too.")
-    opened = Profile.load(profile)
+    table_profile = Profile.load(profile)
     if data is None or policy is None:
-        return opened
-    needed = not opened.complete or opened.has_columns_to_count
+        return table_profile
+    needed = not table_profile.complete or table_profile.has_columns_to_count
     if not (runtime or (runtime is None and needed and data.exists() and policy.exists())):
-        return opened
+        return table_profile
     with progress_bar() as progress:
-        return opened.with_data(data, policy, progress=progress, **where.options())
+        return table_profile.with_data(data, policy, progress=progress, **where.options())
 
 
 def _read_max_levels(texts: list[str] | None) -> dict[str, int] | None:

@@ -324,12 +324,12 @@ def with_groups(command: Callable[..., None]) -> Callable[..., None]:
         options |= {field.name: (types[field.name], field.default) for field in fields(group)}
 
     @wraps(command)
-    def called(**given: Any) -> None:
+    def called(**arguments: Any) -> None:
         made = {
-            name: group(**{f.name: given.pop(f.name) for f in fields(group)})
+            name: group(**{f.name: arguments.pop(f.name) for f in fields(group)})
             for name, group in groups.items()
         }
-        command(**given, **made)
+        command(**arguments, **made)
 
     called.__annotations__ = {name: kind for name, (kind, _) in options.items()}
     called.__signature__ = Signature(  # type: ignore[attr-defined]

@@ -37,9 +37,9 @@ def ask_generalizations(
     generalizing(policy, {}, "--interactive")  # refuses other searches than mu-argus
     if as_json or not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError("--interactive asks in a terminal, and not with --json. Or use --generalize age=2.")
-    wanted, levels = adopted(policy, node)
+    adopted_policy, levels = adopted(policy, node)
     with progress_bar() as progress:
-        holder = OutlierSession(data, wanted, levels, progress=progress, **where)
+        holder = OutlierSession(data, adopted_policy, levels, progress=progress, **where)
     chosen = OutlierPrompt(holder).run()
     return generalizing(policy, chosen)
 
@@ -89,15 +89,15 @@ class OutlierPrompt:
         else:
             self.set(line, "command or column", _COMMANDS)
 
-    def set(self, asked: str, kind: str, others: tuple[str, ...] = ()) -> None:
+    def set(self, text: str, kind: str, others: tuple[str, ...] = ()) -> None:
         """Raise the named column to a given level, or by one."""
-        name, _, level = asked.rpartition(" ")
-        if asked in self.holder.heights:
-            self.step(asked, self.outliers.levels[asked] + 1)
+        name, _, level = text.rpartition(" ")
+        if text in self.holder.heights:
+            self.step(text, self.outliers.levels[text] + 1)
         elif name.strip() in self.holder.heights:
             self.step(name.strip(), _level(level))
         else:
-            raise UnknownName(asked, kind, [*others, *self.holder.heights])
+            raise UnknownName(text, kind, [*others, *self.holder.heights])
 
     def step(self, name: str, level: int) -> None:
         """Raise a column to a level and list rare combinations again."""

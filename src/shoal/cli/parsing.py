@@ -25,7 +25,7 @@ def check_plots(folder: Path | None) -> None:
 
 
 def where_drawn(folder: Path | None, files: Sequence[Path]) -> str | None:
-    """Return the folder of plots and the number of files; None if there are none."""
+    """Return the folder and the number of the plot files; None if there are none."""
     return f"{folder} ({plural(len(files), 'file')})" if files else None
 
 
@@ -85,13 +85,13 @@ def read_plugin(text: str) -> str | dict[str, dict[str, Any]]:
     from shoal.files.yaml import LoadError, load_yaml
     from shoal.policy.policy import split_options
 
-    name, _, rest = text.partition(":")
-    if not rest:
+    name, _, options_text = text.partition(":")
+    if not options_text:
         if "=" in name:
             raise UsageError(_with_colon(name))
         return name
     options = {}
-    for pair in split_options(rest):
+    for pair in split_options(options_text):
         option, equals, value = pair.partition("=")
         if not equals:
             raise UsageError(
@@ -139,18 +139,18 @@ def _one_per_column(each: list[dict[str, int]], option: str) -> dict[str, int]:
 
 
 def _each_level(text: str | None, option: str) -> Iterator[dict[str, int]]:
-    rest = (text or "").strip()
-    while rest:
-        match = _LEVEL.match(rest)
+    remaining = (text or "").strip()
+    while remaining:
+        match = _LEVEL.match(remaining)
         if not match:
-            raise UsageError(f"{option} takes column=level, as age=2,sex=0; got {quote(rest)}.")
+            raise UsageError(f"{option} takes column=level, as age=2,sex=0; got {quote(remaining)}.")
         if not match[1].strip():
             raise UsageError(
-                f"{option} has a level without a column, {quote(rest)}. It takes "
+                f"{option} has a level without a column, {quote(remaining)}. It takes "
                 "column=level, as age=2,sex=0."
             )
         yield {match[1].strip(): int(match[2])}
-        rest = rest[match.end() :]
+        remaining = remaining[match.end() :]
 
 
 def read_generalize(policy: Any, texts: list[str] | None) -> Any:

@@ -95,61 +95,65 @@ def profile(
             raise UsageError(
                 f"There is no profile {str(output)!r} to extend. Leave out --extend to make one."
             )
-        wanted = read_policy(policy, read_changes(model, suppression_limit), where.engine)
-        _check_output(output, data, wanted, force=force or extend)
+        loaded_policy = read_policy(policy, read_changes(model, suppression_limit), where.engine)
+        _check_output(output, data, loaded_policy, force=force or extend)
         check_plots(plots)
         levels = None if node is None else read_levels(node)
-        begun = Profile.load(output) if extend else None
+        earlier_profile = Profile.load(output) if extend else None
         try:
             with interruptible(), progress_bar() as bar:
                 table_profile = run(
                     data,
-                    wanted,
+                    loaded_policy,
                     share=share,
                     seconds=seconds,
                     score=score,
                     by=by,
-                    extend=begun,
+                    extend=earlier_profile,
                     progress=clock.around(bar),
                     **where.options(),
                 )
         except KeyboardInterrupt:
-            held = f"{str(output)!r} is as it was." if extend else "Nothing was written."
-            raise stopped(f"Stopped before any node was tabulated. {held}", as_json=display.as_json) from None
+            state = f"{str(output)!r} was not changed." if extend else "Nothing was written."
+            raise stopped(
+                f"Stopped before any node was tabulated. {state}", as_json=display.as_json
+            ) from None
         at_node = None if levels is None else table_profile.distribution(levels)  # before saving
         table_profile.save(output, force=force or extend)
         studied = not table_profile.stopped and (study or (plots and node is None))
         table_study = study_of(table_profile, by=by) if studied else None
         shown = [one.document() for one in (table_study, at_node) if one]
-        drawn = save([figure for one in shown for figure in one.figures], plots) if shown and plots else []
+        plot_files = (
+            save([figure for one in shown for figure in one.figures], plots) if shown and plots else []
+        )
     result = _result(table_profile, output, clock.seconds)
     if display.as_json:
         print_json(
             result
             | {
-                "plots": [str(path) for path in drawn],
+                "plots": [str(path) for path in plot_files],
                 "study": table_study.to_dict() if table_study else None,
                 "distribution": at_node.to_dict() if at_node else None,
             }
         )
     else:
         files = ("--data", str(data), "--policy", str(policy))
-        _show(table_profile, result, where_drawn(plots, drawn), files)
+        _show(table_profile, result, where_drawn(plots, plot_files), files)
         for document in shown if study or at_node else ():
             say("")
             show(document)
     if table_profile.stopped:
-        done = f"{len(table_profile.numbers):,} of {clock.total or table_profile.lattice.size:,} nodes"
-        kept = f"{done} are tabulated in {str(output)!r}. The same command with --extend continues."
-        say(f"Stopped: {kept}", stderr=True)
+        progress = f"{len(table_profile.numbers):,} of {clock.total or table_profile.lattice.size:,} nodes"
+        message = f"{progress} are tabulated in {str(output)!r}. The same command with --extend continues."
+        say(f"Stopped: {message}", stderr=True)
         raise typer.Exit(130)
 
 
-def _check_output(output: Path, data: Path, wanted: Any, *, force: bool) -> None:
+def _check_output(output: Path, data: Path, policy: Any, *, force: bool) -> None:
     """Refuse to replace the inputs of the profile or, without `force`, an existing file."""
     from shoal.workflow.profile.file import check_target
 
-    check_target(output, force=force, inputs={data: "the input", **wanted.read_files})
+    check_target(output, force=force, inputs={data: "the input", **policy.read_files})
 
 
 def _result(table_profile: Any, output: Path, seconds: dict[str, float]) -> dict[str, Any]:
@@ -218,7 +222,7 @@ class _Clock:
 
     @property
     def seconds(self) -> dict[str, float]:
-        """Seconds by phase; the first access ends the last phase."""
+        """The seconds of each phase. The first access ends the last phase."""
         if self._phase:
             self._record_time()
             self._phase = ""

@@ -1,4 +1,4 @@
-"""A negotiation in the terminal: how an answer is shown, and a prompt to change one setting at a time."""
+"""A negotiation in the terminal: output of answers, and a prompt that changes one setting at a time."""
 
 from __future__ import annotations
 
@@ -50,7 +50,8 @@ def _command(data: str, policy: str) -> str:
 
 
 def _node(offer: Any) -> str:
-    # With levels alone, the policy file decides the rest, and it may ask for less privacy than the offer.
+    # With levels alone, the other settings come from the policy file, which may require less privacy than the
+    # offer.
     values = offer.to_dict()
     names = ("node", "k", "l", "diversity", "c", "limit", "share", "sensitive")
     return json.dumps({name: values[name] for name in names if name in values}, ensure_ascii=False)
@@ -131,23 +132,23 @@ class Prompt:
             except (EOFError, KeyboardInterrupt) as end:
                 say("")
                 return 130 if isinstance(end, KeyboardInterrupt) else 0
-            word, _, rest = line.partition(" ")
+            word, _, arguments = line.partition(" ")
             if word in ("quit", "exit", "q"):
                 return 0
             try:
                 if line:
-                    self.obey(line, word, rest.strip())
+                    self.obey(line, word, arguments.strip())
             except ShoalError as error:
                 report(error)
 
     def begin(self) -> None:
         """Describe the profile and answer the first request."""
         lattice = self.profile.lattice
-        held = f"{len(self.profile.numbers):,} of {lattice.size:,} nodes, {self.profile.records:,} records"
+        size = f"{len(self.profile.numbers):,} of {lattice.size:,} nodes, {self.profile.records:,} records"
         tops = ", ".join(
             f"{name} 0..{top}" for name, top in zip(lattice.columns, lattice.heights, strict=True)
         )
-        say(f"{held}. Levels: {tops}.")
+        say(f"{size}. Levels: {tops}.")
         say("Change one setting at a time; help lists the commands.")
         try:
             self.answer = self.profile.negotiate(**self.settings)
@@ -161,14 +162,14 @@ class Prompt:
 
     def _lacks_column_of_l(self) -> bool:
         """Return whether the policy asks for l without naming the column."""
-        defaults, several = self.profile.defaults, len(self.profile.sensitive) > 1
+        defaults, has_several = self.profile.defaults, len(self.profile.sensitive) > 1
         column = defaults.sensitive or self.settings.get("sensitive")
-        return defaults.model == "l" and several and not column
+        return defaults.model == "l" and has_several and not column
 
-    def obey(self, line: str, word: str, rest: str) -> None:
+    def obey(self, line: str, word: str, arguments: str) -> None:
         """Execute a line."""
         if word in self.commands:
-            self.commands[word](rest)
+            self.commands[word](arguments)
         elif (
             match_trimmed(line.rpartition(" ")[0], self.profile.lattice.columns)
             in self.profile.lattice.columns
@@ -203,14 +204,14 @@ class Prompt:
         show_negotiation(self._answered(), *self.where, interactive=True)
 
     def _answered(self) -> Any:
-        return self.answer or self.profile.negotiate(**self.settings)  # raises if something is missing
+        return self.answer or self.profile.negotiate(**self.settings)  # raises if a setting is missing
 
     def anonymity(self, text: str) -> None:
         """Ask for a k, alone or with an l."""
-        number, _, rest = text.partition(" ")
-        word, _, rest = rest.strip().partition(" ")
+        number, _, remaining = text.partition(" ")
+        word, _, remaining = remaining.strip().partition(" ")
         if word == "l":
-            self.diversity(rest.strip(), k=_number(number))
+            self.diversity(remaining.strip(), k=_number(number))
         else:
             self.ask(k=_number(text), l=None, sensitive=None, diversity=None, c=None)
 

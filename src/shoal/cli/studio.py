@@ -159,9 +159,9 @@ BrowserOption = Annotated[bool, typer.Option(help="Open the address in a browser
 
 
 def _check(data: Path | None, policy: Path | None) -> None:
-    absent = [name for name in _NEEDS if find_spec(name) is None]
-    if absent:
-        raise UsageError(f"The studio needs {', '.join(absent)}. Install it with: pip install 'shoal[web]'.")
+    missing = [name for name in _NEEDS if find_spec(name) is None]
+    if missing:
+        raise UsageError(f"The studio needs {', '.join(missing)}. Install it with: pip install 'shoal[web]'.")
     if policy is not None and data is None:
         raise UsageError("A policy is about a table. Name the table too: shoal studio DATA --policy P.")
 

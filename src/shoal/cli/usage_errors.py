@@ -49,44 +49,46 @@ def instead_of_command(name: str) -> str | None:
     return f"There is no command {name}: {_COMMANDS[name]}" if name in _COMMANDS else None
 
 
-def instead_of_option(option: str, given: str | None, there: Collection[str]) -> str:
+def instead_of_option(option: str, typed_value: str | None, options: Collection[str]) -> str:
     """Return a hint on where a missing option's value is set instead, or an empty string.
 
     >>> instead_of_option("--k", "10", ["--policy"])
-    ' k stands in the policy, under models: k-anonymity: {k: 10}.'
+    ' k is set in the policy, under models: k-anonymity: {k: 10}.'
     >>> instead_of_option("--limit", "5%", ["--policy"])
-    ' suppression_limit stands in the policy.'
+    ' suppression_limit is set in the policy.'
     """
     name = option.strip("-")
-    if name in _MODELS and {"--model", "--policy"} & set(there):
+    if name in _MODELS and {"--model", "--policy"} & set(options):
         model, example = _MODELS[name]
-        value = given if given and re.fullmatch(r"[0-9]+(\.[0-9]+)?", given) else example
-        written = f" {name} stands in the policy, under models: {model}: {{{name}: {value}}}."
-        alone = f" Or write --model {model}:{name}={value}; models given so replace all of the policy's."
-        return written + alone * ("--model" in there)
-    if name in _ENTRIES and "--policy" in there and not any(one.endswith(f"-{name}") for one in there):
-        return f" {_ENTRIES[name]} stands in the policy."
+        value = typed_value if typed_value and re.fullmatch(r"[0-9]+(\.[0-9]+)?", typed_value) else example
+        written = f" {name} is set in the policy, under models: {model}: {{{name}: {value}}}."
+        alternative = (
+            f" Or write --model {model}:{name}={value}; these options replace all models of the policy."
+        )
+        return written + alternative * ("--model" in options)
+    if name in _ENTRIES and "--policy" in options and not any(one.endswith(f"-{name}") for one in options):
+        return f" {_ENTRIES[name]} is set in the policy."
     return ""
 
 
-def with_one_dash(words: Sequence[str], there: Collection[str]) -> str | None:
+def with_one_dash(words: Sequence[str], options: Collection[str]) -> str | None:
     """Return the first word that would be an option with a second dash, or None.
 
     >>> with_one_dash(["-policy", "p.yaml"], ["--policy", "-p"]), with_one_dash(["-p", "x"], ["--policy"])
     ('-policy', None)
     """
     names = [word.partition("=")[0] for word in words]
-    return next((name for name in names if len(name) > 2 and name[1] != "-" and f"-{name}" in there), None)
+    return next((name for name in names if len(name) > 2 and name[1] != "-" and f"-{name}" in options), None)
 
 
 def two_tables(name: str, words: Sequence[str]) -> str | None:
     """Return a message on how to compare two tables, if `compare` was given two."""
     after = list(words[1:3])
-    several = len(after) == 2 and not any(word.startswith("-") for word in after)
-    return _TWO_TABLES if name == "shoal compare" and several else None
+    are_two_tables = len(after) == 2 and not any(word.startswith("-") for word in after)
+    return _TWO_TABLES if name == "shoal compare" and are_two_tables else None
 
 
-_EXAMPLES = {"port": 8080, "population_size": 1_000_000, "seconds": 60}  # others: 5
+_EXAMPLES = {"port": 8080, "population_size": 1_000_000, "seconds": 60}  # any other option: 5
 
 
 class CommandGroup(TyperGroup):
@@ -109,7 +111,7 @@ class CommandGroup(TyperGroup):
             except KeyboardInterrupt:
                 if installed() is None:
                     raise
-                raise typer.Abort from None  # the parser would turn KeyboardInterrupt into an exit code
+                raise typer.Abort from None  # the parser would convert a KeyboardInterrupt into an exit code
 
 
 @contextmanager
@@ -133,7 +135,7 @@ def _refuse_one_dash(command: Any, name: str, words: Sequence[str]) -> None:
 
 
 def _called(group: Any, words: Sequence[str]) -> tuple[Any, str]:
-    """Return the command that words name, as far as it exists, and its full name."""
+    """Return the command that `words` name (or its closest group), and its full name."""
     name = "shoal"
     for word in words:
         if word not in getattr(group, "commands", ()):
@@ -143,14 +145,14 @@ def _called(group: Any, words: Sequence[str]) -> tuple[Any, str]:
 
 
 def _refusal(error: Any, command: Any, name: str, words: Sequence[str]) -> UsageError:
-    said, param, option = (
+    message, param, option = (
         error.format_message(),
         getattr(error, "param", None),
         getattr(error, "option_name", None),
     )
     known = getattr(command, "commands", None)
     lists = f"`{name} --help` lists what it takes."
-    if known and (typed := re.search(r"command '(.*?)'\.", said)):
+    if known and (typed := re.search(r"command '(.*?)'\.", message)):
         pointer = instead_of_command(typed[1])
         return UsageError(pointer) if pointer else UnknownName(typed[1], "command", known)
     if pointer := two_tables(name, words):
@@ -161,9 +163,9 @@ def _refusal(error: Any, command: Any, name: str, words: Sequence[str]) -> Usage
         return UsageError(_wrong_value(command.callback, param, words))
     if taker := next((subcommand for subcommand, one in (known or {}).items() if _takes(one, option)), None):
         return UsageError(f"{option} goes after the command: `{name} {taker} {option}`.")
-    if option and "o such option" in said:
-        there = [known_option for one in command.params for known_option in one.opts]
-        elsewhere = instead_of_option(option, _given([option], words), there)
+    if option and "o such option" in message:
+        known_options = [known_option for one in command.params for known_option in one.opts]
+        elsewhere = instead_of_option(option, _given([option], words), known_options)
         suggestion = elsewhere or _suggestion(option, command.params)
         return UsageError(f"There is no option {option}.{suggestion} {lists}")
     if option:
@@ -171,12 +173,12 @@ def _refusal(error: Any, command: Any, name: str, words: Sequence[str]) -> Usage
         if parameter is None or getattr(parameter, "is_flag", False):
             return UsageError(f"{option} takes no value. Write {option} alone.")
         return UsageError(f"{option} lacks its value{_meaning(parameter)}. {lists}")
-    if extra := re.search(r"extra argument.*\((.*)\)$", said):
+    if extra := re.search(r"extra argument.*\((.*)\)$", message):
         return UsageError(
             f"{quote(extra[1])} is unexpected: `{name}` takes {_arguments(command.params)}. Put quotes "
             f"around text with spaces, and commas between names. {lists}"
         )
-    return UsageError(f"{said} {lists}")
+    return UsageError(f"{message} {lists}")
 
 
 def _takes(command: Any, option: str | None) -> bool:
@@ -184,20 +186,24 @@ def _takes(command: Any, option: str | None) -> bool:
 
 
 def _wrong_value(callback: Any, param: Any, words: Sequence[str]) -> str:
-    """Return a message with the values that an option takes, an example, and the value that it got."""
+    """Return a message with the values that an option accepts, an example, and the given value."""
     annotation = get_type_hints(callback, include_extras=True).get(param.name, str)
     kind, *notes = get_args(annotation) if hasattr(annotation, "__metadata__") else (annotation,)
-    name, given = _name(param), _given(param.opts, words)
+    name, typed_value = _name(param), _given(param.opts, words)
     low, high = (next((getattr(note, end, None) for note in notes), None) for end in ("min", "max"))
     between = "" if low is None or high is None else f" from {low} to {high}"
     must = f"{name} takes {wanted(kind)}{between}, such as {name} {_EXAMPLES.get(param.name, 5)}"
-    return f"{must}." if given is None else f"{must}; got {quote(given)}.{_decimal_point_hint(kind, given)}"
+    return (
+        f"{must}."
+        if typed_value is None
+        else f"{must}; got {quote(typed_value)}.{_decimal_point_hint(kind, typed_value)}"
+    )
 
 
-def _decimal_point_hint(kind: Any, given: str) -> str:
+def _decimal_point_hint(kind: Any, typed_value: str) -> str:
     """Return a hint to write a decimal point instead of a comma."""
-    if float in (kind, *get_args(kind)) and re.fullmatch(r"\d+,\d+", given):
-        return f" Write {given.replace(',', '.')}."
+    if float in (kind, *get_args(kind)) and re.fullmatch(r"\d+,\d+", typed_value):
+        return f" Write {typed_value.replace(',', '.')}."
     return ""
 
 
@@ -222,8 +228,8 @@ def _suggestion(option: str, params: Sequence[Any]) -> str:
     names = [name for one in params for name in one.opts if name.startswith("--")]
     parts = set(option.strip("-").split("-"))
     close = [name for name in names if parts <= set(name.strip("-").split("-"))]
-    alike = nearest(option, names)
-    close = close or [alike] * (alike is not None)
+    most_similar = nearest(option, names)
+    close = close or [most_similar] * (most_similar is not None)
     return f" Did you mean {' or '.join(close)}?" if close else ""
 
 
@@ -234,8 +240,8 @@ def _name(param: Any) -> str:
 
 
 def _meaning(param: Any) -> str:
-    said = (getattr(param, "help", None) or "").rstrip(".").replace("`", "")
-    return f": {said[:1].lower()}{said[1:]}" if said else ""
+    help_text = (getattr(param, "help", None) or "").rstrip(".").replace("`", "")
+    return f": {help_text[:1].lower()}{help_text[1:]}" if help_text else ""
 
 
 def _arguments(params: Sequence[Any]) -> str:

@@ -81,7 +81,7 @@ def verify(
         )
         if (note := other_models(release, policy, recipe)) is not None:
             warnings.warn(note, Note, stacklevel=1)
-        beside = _side_by_side(
+        intersection = _side_by_side(
             release,
             policy,
             against,
@@ -92,12 +92,12 @@ def verify(
             engine=where.create(),
         )
     if display.as_json:
-        print_json(verification.to_dict() | {"against": beside.to_dict() if beside else None})
+        print_json(verification.to_dict() | {"against": intersection.to_dict() if intersection else None})
     else:
         show(verification.document())
-        if beside is not None:
-            show(beside.document())
-    raise typer.Exit(0 if verification.verified and (beside is None or beside.holds) else 1)
+        if intersection is not None:
+            show(intersection.document())
+    raise typer.Exit(0 if verification.verified and (intersection is None or intersection.holds) else 1)
 
 
 def _side_by_side(release: Path, policy: Path, against: Path | None, **options: Any) -> Any:

@@ -62,21 +62,21 @@ def date_format(texts: Sequence[str], records: FloatArray, today: date | None = 
     if sum(_may_be(some[index]) for index in first) < MAJORITY * len(first):
         return None
     sample = [some[index] for index in first]
-    best, share = "", MAJORITY * float(weights.sum())
+    best_style, share = "", MAJORITY * float(weights.sum())
     may = may_read(sample)
     for style, read in _formats():
         times = AFTER_DAYS if read is day_or_time else ("",)
         if not any(may(None if style == _ISO else style + time) for time in times):
             continue
         if (~np.isnat(_read(sample, style, read))).any():
-            here = float(weights[~np.isnat(_read(some, style, read))].sum())
-            best, share = (style, here) if here > share else (best, share)
-    if best == "":
+            records_read = float(weights[~np.isnat(_read(some, style, read))].sum())
+            best_style, share = (style, records_read) if records_read > share else (best_style, share)
+    if best_style == "":
         return None
-    dated = _read(texts, best, day_or_time)
-    latest = (today or date.today()) if "%y" in best else None
+    dated = _read(texts, best_style, day_or_time)
+    latest = (today or date.today()) if "%y" in best_style else None
     dated = not_after(dated, latest) if latest else dated
-    return DateFormat(None if best == _ISO else best, dated, latest)
+    return DateFormat(None if best_style == _ISO else best_style, dated, latest)
 
 
 def _formats() -> Iterator[tuple[str, Callable[..., Moments]]]:

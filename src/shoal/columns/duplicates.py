@@ -149,17 +149,21 @@ def redundant(
     value of the finer one, are removed. A single one is kept too: it may survive when the finer one does not.
     """
     slight = Counter(pair.finer for pair in pairs if _is_slight(pair))
-    gone: dict[str, Dependency] = {}
+    removed: dict[str, Dependency] = {}
     for pair in sorted(pairs, key=lambda pair: (not pair.both, -pair.share)):
-        if pair.finer in gone or pair.coarser in gone or (_is_slight(pair) and slight[pair.finer] < _SEVERAL):
+        if (
+            pair.finer in removed
+            or pair.coarser in removed
+            or (_is_slight(pair) and slight[pair.finer] < _SEVERAL)
+        ):
             continue
         order = (pair.finer, pair.coarser)
         if _is_slight(pair) or (pair.both and (pair.finer in readable or pair.coarser not in readable)):
             order = (pair.coarser, pair.finer)
         name = next((name for name in order if name not in kept), None)
         if name is not None:
-            gone[name] = pair
-    return gone
+            removed[name] = pair
+    return removed
 
 
 def _is_slight(pair: Dependency) -> bool:

@@ -208,9 +208,12 @@ def are_prefixed_keys(texts: Sequence[str]) -> bool:
     """
     matches = [_PREFIXED.fullmatch(text.strip()) for text in spread(texts)]
     prefixes = [match[1].lower() for match in matches if match]
-    alike = len({len(text.strip()) for text in texts}) == 1
+    one_length = len({len(text.strip()) for text in texts}) == 1
     return (
-        alike and bool(matches) and len(prefixes) == len(matches) and not _CURRENCIES.intersection(prefixes)
+        one_length
+        and bool(matches)
+        and len(prefixes) == len(matches)
+        and not _CURRENCIES.intersection(prefixes)
     )
 
 
@@ -295,13 +298,13 @@ def unknown_codes(texts: Sequence[str]) -> list[str]:
     codes = [text for text in texts if len(text) <= _LONGEST and text.lower() in _UNKNOWN]
     if not any(number_of(text) is not None for text in codes):
         return codes
-    beside = {str(int(code) - step) for code in codes if _NINES.fullmatch(code) for step in _BESIDE}
-    if beside:
-        codes = [text for text in texts if text in beside or text in codes]
+    adjacent = {str(int(code) - step) for code in codes if _NINES.fullmatch(code) for step in _BESIDE}
+    if adjacent:
+        codes = [text for text in texts if text in adjacent or text in codes]
     if any(len(text) > 1 and text.startswith("0") for text in texts):  # codes written in digits
         return codes
-    taken = set(codes)
-    others = [text for text in texts if text not in taken]
+    code_set = set(codes)
+    others = [text for text in texts if text not in code_set]
     decimal, ends = POINT, _ends(others)
     if ends is None:
         decimal, ends = decimal_of(others) or POINT, others
@@ -323,7 +326,9 @@ def _ends(texts: Sequence[str]) -> list[str] | None:
     greatest = np.unique(-np.partition(-numbers, 2)[:3])[-2:]
     if len(least) < 2 or len(greatest) < 2:
         return list(texts)
-    return [texts[at] for at in np.flatnonzero((numbers <= least[-1]) | (numbers >= greatest[0])).tolist()]
+    return [
+        texts[index] for index in np.flatnonzero((numbers <= least[-1]) | (numbers >= greatest[0])).tolist()
+    ]
 
 
 def _is_outlying_code(code: Decimal | None, numbers: Sequence[Decimal]) -> bool:

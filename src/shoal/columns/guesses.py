@@ -141,12 +141,14 @@ def guess_column(
     form = form_of(name, known, records_of_known)
     null = missing_records(counts, domain)
     unique = int((counts.sizes == 1).sum())
-    present = counts.records - null
-    is_nearly_unique = nearly_unique(unique, present)
+    records_with_value = counts.records - null
+    is_nearly_unique = nearly_unique(unique, records_with_value)
     finding = looks_like(name, known, records=counts.records, persons=persons)
-    classification = classify(ColumnFacts(name, known, form.written, present, is_nearly_unique, finding))
-    asked = name, classification.kind, known, records_of_known, unknown
-    hierarchy: Any = natural_hierarchy(*asked, form=form)[1] if with_hierarchy else None
+    classification = classify(
+        ColumnFacts(name, known, form.written, records_with_value, is_nearly_unique, finding)
+    )
+    column_facts = name, classification.kind, known, records_of_known, unknown
+    hierarchy: Any = natural_hierarchy(*column_facts, form=form)[1] if with_hierarchy else None
     role, reason = classification.role, classification.reason
     if is_nearly_unique and classification.kind is Kind.KEY and role is Role.IDENTIFIER:
         finding = finding or unique_code()
@@ -187,8 +189,8 @@ def _known(domain: Domain, totals: list[int], unknown: Sequence[str]) -> tuple[l
     if left_out.isdisjoint(domain.texts):
         return list(domain.texts), totals  # type: ignore[arg-type]
     pairs = zip(domain.texts, totals, strict=True)
-    kept = [(text, number) for text, number in pairs if text is not None and text not in left_out]
-    return [text for text, _ in kept], [number for _, number in kept]
+    remaining = [(text, number) for text, number in pairs if text is not None and text not in left_out]
+    return [text for text, _ in remaining], [number for _, number in remaining]
 
 
 def _free_text(name: str, possible: Finding | None) -> Iterator[str]:
@@ -295,8 +297,8 @@ def _agreement(guess: Guess, records: int) -> float:
     rows = records - guess.missing
     if rows < 2:
         return 1.0
-    alike = (1 - guess.separation) * records * (records - 1) - guess.missing * (guess.missing - 1)
-    return min(1.0, max(0.0, alike / (rows * (rows - 1))))
+    equal_pairs = (1 - guess.separation) * records * (records - 1) - guess.missing * (guess.missing - 1)
+    return min(1.0, max(0.0, equal_pairs / (rows * (rows - 1))))
 
 
 def person_key_of(guesses: Sequence[Guess], roles: Mapping[str, str] | None = None) -> PersonKey | None:

@@ -58,25 +58,27 @@ def check_asked(
     return chosen
 
 
-def _unknown(name: str, asked: Sequence[str], available: Sequence[str], kind: str, where: str) -> UsageError:
+def _unknown(
+    name: str, requested: Sequence[str], available: Sequence[str], kind: str, where: str
+) -> UsageError:
     """Return the error for a column that a table lacks; it shows only columns that are safe to show."""
     if seems_a_record(available):
         return UsageError(no_such_columns(f"no column {name!r}", where), available, values_label="Columns")
-    if has_half(asked, available):
+    if has_half(requested, available):
         return UnknownName(name, kind, available)
     close = nearest(name, available, _ALL_BUT_TYPED)
     if close is not None and (same(name, close) or is_usual(close) or sum(map(is_usual, available)) > 1):
         return UnknownName(name, kind, [close], listed=False)
-    return UsageError(no_such_columns(_named(asked), where), available, values_label="Columns")
+    return UsageError(no_such_columns(_named(requested), where), available, values_label="Columns")
 
 
-def has_half(asked: Collection[str], available: Collection[str]) -> bool:
+def has_half(requested: Collection[str], available: Collection[str]) -> bool:
     """Return whether a table has half the columns that were asked for; if not, its header may be a record.
 
     >>> has_half(["age", "sexx"], ["age", "sex"]), has_half(["age", "sex"], ["Mueller", "Dresden"])
     (True, False)
     """
-    return 2 * sum(name in available for name in asked) >= len(asked)
+    return 2 * sum(name in available for name in requested) >= len(requested)
 
 
 def seems_a_record(columns: Iterable[str]) -> bool:
@@ -102,10 +104,10 @@ def _listed(names: object) -> list[str]:
     return list(map(str, names)) if isinstance(names, Iterable) else []
 
 
-def _named(asked: Sequence[str]) -> str:
-    if len(asked) == 1:
-        return f"no column {asked[0]!r}, nor one like it"
-    return f"none of the columns {', '.join(map(repr, asked))}, nor one like them"
+def _named(requested: Sequence[str]) -> str:
+    if len(requested) == 1:
+        return f"no column {requested[0]!r}, nor one like it"
+    return f"none of the columns {', '.join(map(repr, requested))}, nor one like them"
 
 
 def check_released(
@@ -116,19 +118,19 @@ def check_released(
     Unknown columns are counted, not named: the first line may be a record. They are among the
     error's values.
     """
-    strange = [name for name in columns if name not in known]
-    if strange and len(strange) == len(columns):
+    unexpected = [name for name in columns if name not in known]
+    if unexpected and len(unexpected) == len(columns):
         raise PolicyError(no_such_columns(where="release"))
-    if strange:
-        columns_text = plural(len(strange), "column")
+    if unexpected:
+        columns_text = plural(len(unexpected), "column")
         raise PolicyError(
             f"The release has {columns_text} that the policy does not name.{hint}",
-            strange,
+            unexpected,
             values_label="Columns",
         )
-    absent = [name for name in needed if name not in columns]
-    if absent:
-        raise PolicyError(f"The release lacks columns of the policy: {', '.join(map(repr, absent))}.{hint}")
+    missing = [name for name in needed if name not in columns]
+    if missing:
+        raise PolicyError(f"The release lacks columns of the policy: {', '.join(map(repr, missing))}.{hint}")
 
 
 def check_not_swapped(

@@ -156,15 +156,15 @@ def without_duplicates(
     roles = {guess.column: guess.role for guess in guesses}
     among = [pair for pair in pairs if roles[pair.finer] is roles[pair.coarser] is _QUASI]
     readable = {guess.column for guess in guesses if not guess.written_as_key}
-    gone = dict(redundant(among, readable, {*(answers.known or ()), *answers.keep}))
+    removed = dict(redundant(among, readable, {*(answers.known or ()), *answers.keep}))
     for pair in pairs:
         for name, other in ((pair.finer, pair.coarser), (pair.coarser, pair.finer)):
             if roles[name] is Role.OTHER and roles[other] is _QUASI:
-                gone.setdefault(name, pair)
-    both = {pair.coarser: pair for pair in among if not {pair.finer, pair.coarser} & set(gone)}
+                removed.setdefault(name, pair)
+    both = {pair.coarser: pair for pair in among if not {pair.finer, pair.coarser} & set(removed)}
     return [
-        _without(guess, gone[guess.column], answers.keep)
-        if guess.column in gone
+        _without(guess, removed[guess.column], answers.keep)
+        if guess.column in removed
         else _with_pair(guess, both.get(guess.column), answers)
         for guess in guesses
     ]

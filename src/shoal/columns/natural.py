@@ -186,8 +186,8 @@ def _rare(texts: Sequence[str], records: FloatArray) -> dict[str, Any] | None:
     levels = useful(partitions, records)
     if not levels or levels == [len(_THRESHOLDS) - 1]:  # a fifth of the records is not rare
         return None
-    label, taken = "other", {text.strip().casefold() for text in texts}
-    while label in taken:
+    label, values = "other", {text.strip().casefold() for text in texts}
+    while label in values:
         label += " values"
     shares = [f"{_THRESHOLDS[level] / 10:g}%" for level in levels]
     return {"rare": shares} | ({} if label == "other" else {"label": label})

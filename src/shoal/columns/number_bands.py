@@ -72,10 +72,10 @@ def useful(partitions: Sequence[IntArray], sizes: FloatArray) -> list[int]:
     levels, before = [], len(sizes)
     for level, groups in enumerate(partitions):
         shares = np.bincount(groups, sizes)
-        present = int(np.count_nonzero(np.bincount(groups)))
-        if 1 < present < before and shares.max() <= fair * total:
+        group_count = int(np.count_nonzero(np.bincount(groups)))
+        if 1 < group_count < before and shares.max() <= fair * total:
             levels.append(level)
-            before = present
+            before = group_count
     return levels
 
 
@@ -110,20 +110,20 @@ def _equal(
     bands = np.array([int((value - origin) // widths[0]) for value in values], np.int64)
     numbered = [bands // int(width / widths[0]) for width in widths]
     partitions = [np.unique(groups, return_inverse=True)[1] for groups in numbered]
-    kept = useful(partitions, sizes)
-    if len(kept) > 2 and np.bincount(partitions[kept[-1]], sizes).max() > _CROWDED * sizes.sum():
-        kept.pop()
-    if not kept:
+    levels = useful(partitions, sizes)
+    if len(levels) > 2 and np.bincount(partitions[levels[-1]], sizes).max() > _CROWDED * sizes.sum():
+        levels.pop()
+    if not levels:
         return None
-    widest = widths[kept[-1]]
+    widest = widths[levels[-1]]
     start = {} if origin % widest == 0 else {"origin": policy_number(origin)}
     joined = [
         [policy_number(origin + band * widest) for band in level]
-        for level in _joined(numbered[kept[-1]], sizes)
+        for level in _joined(numbered[levels[-1]], sizes)
     ]
     split = joined[0] if len(joined) == 1 else joined
     halves = {"split": split[0] if len(split) == 1 else split} if joined else {}
-    return {"intervals": [policy_number(widths[level]) for level in kept], **start, **halves}
+    return {"intervals": [policy_number(widths[level]) for level in levels], **start, **halves}
 
 
 def _joined(bands: IntArray, sizes: FloatArray) -> list[list[int]]:
@@ -169,10 +169,11 @@ def _quantiles(values: Sequence[Decimal], sizes: FloatArray) -> dict[str, Any] |
                 points.setdefault(_first_at(values, point, start, end), point)
     levels = _thinned(points, shares, bands)
     partitions = [np.searchsorted(level, np.arange(len(values)), side="right") for level in levels]
-    kept = useful([np.unique(groups, return_inverse=True)[1] for groups in partitions], sizes)
+    useful_levels = useful([np.unique(groups, return_inverse=True)[1] for groups in partitions], sizes)
     first = [Decimal(0)] if values[0] == 0 else []
     cuts = [
-        [policy_number(point) for point in (*first, *(points[index] for index in levels[n]))] for n in kept
+        [policy_number(point) for point in (*first, *(points[index] for index in levels[n]))]
+        for n in useful_levels
     ]
     return {"cuts": cuts} if cuts else None
 

@@ -48,8 +48,8 @@ def vin(text: str) -> bool:
     (True, False)
     """
     values = [int(_VIN_VALUES.get(letter, letter)) for letter in text]
-    rest = sum(value * weight for value, weight in zip(values, _VIN_WEIGHTS, strict=True)) % 11
-    return text[8] == ("X" if rest == 10 else str(rest))
+    check = sum(value * weight for value, weight in zip(values, _VIN_WEIGHTS, strict=True)) % 11
+    return text[8] == ("X" if check == 10 else str(check))
 
 
 def iban(text: str) -> bool:

@@ -27,7 +27,7 @@ class Code(str):
     __slots__ = ()
 
 
-Text = str | tuple[str, ...]  # a tuple is one sentence, some parts of which are a Name or Code
+Text = str | tuple[str, ...]  # a tuple is one sentence; some of its parts may be Name or Code
 
 
 def without_markup(text: Text) -> str:
@@ -72,7 +72,7 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Fact:
-    """A label and its value; the key identifies the fact in every wording."""
+    """A label and its value. The key identifies the fact even if the label is reworded."""
 
     key: str
     label: Text
@@ -97,7 +97,7 @@ class Table:
         return 0 if self.total is None else max(self.total - len(self.rows), 0)
 
 
-Line = Sequence[tuple[float, float]]  # points from left to right
+Line = Sequence[tuple[float, float]]  # points in order of x
 
 
 @dataclass(frozen=True)
@@ -119,10 +119,10 @@ class Figure:
     across: str  # the label of the horizontal axis
     ticks: dict[float, str]  # positions on the horizontal axis, with their labels
     strips: Sequence[Strip]
-    order: Sequence[str]  # line names: their order sets the colour and marker of a name in all figures
-    drawn: Mapping[str, str] = field(default_factory=dict)  # lines that are "dots" or "steps" instead
+    order: Sequence[str]  # line names; the position of a name sets its colour and marker in all figures
+    drawn: Mapping[str, str] = field(default_factory=dict)  # lines drawn as "dots" or "steps"
     notes: Sequence[str] = ()  # one per panel: what is missing there, and why
-    bars: bool = False  # one point per name: bars, with the strips side by side
+    bars: bool = False  # bars instead of lines: one point per name, and the strips side by side
     scale: Literal["auto", "linear", "log"] = "auto"  # of both axes; auto: logarithmic beyond a decade
 
 

@@ -43,7 +43,8 @@ def _figure_class() -> Any:
     return NotebookFigure
 
 
-# The colours of Okabe and Ito, which colour-blind readers can distinguish, without yellow: too pale on white.
+# The colours of Okabe and Ito, which colour-blind readers can distinguish; without yellow, which is too pale
+# on white.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#E69F00", "#56B4E9", "#7F7F7F")
 _MARKERS = "os^Dv<>PXhd*"
 _DASHES = (
@@ -64,21 +65,21 @@ _STYLES: dict[str, dict[str, Any]] = {
 
 
 def _draw_lines(
-    panel: Any, named: Mapping[str, Line], order: Sequence[str], drawn: Mapping[str, str]
+    panel: Any, named: Mapping[str, Line], order: Sequence[str], kinds: Mapping[str, str]
 ) -> dict[str, Any]:
     """Draw the lines of a panel; return the legend entry of each."""
     from matplotlib.collections import LineCollection
     from matplotlib.lines import Line2D
 
-    sharers = _sharers({n: named[n] for n in order if n in named and drawn.get(n, "line") == "line"})
+    sharers = _sharers({n: named[n] for n in order if n in named and kinds.get(n, "line") == "line"})
     legend = {}
     for name in sorted(named, key=order.index):
-        points, style = named[name], _style(order, name, drawn.get(name, "line"))
-        if drawn.get(name, "line") == "line":
+        points, style = named[name], _style(order, name, kinds.get(name, "line"))
+        if kinds.get(name, "line") == "line":
             segments = list(pairwise(points))
             dashes = [_dashes(sharers[_rounded(part)], name, style["linestyle"]) for part in segments]
-            look = {"colors": style["color"], "linewidths": style["linewidth"], "linestyles": dashes}
-            panel.add_collection(LineCollection(segments, **look))
+            segment_style = {"colors": style["color"], "linewidths": style["linewidth"], "linestyles": dashes}
+            panel.add_collection(LineCollection(segments, **segment_style))
             panel.plot(*zip(*points, strict=True), **style | {"linestyle": "none"})
         else:
             panel.plot(*zip(*points, strict=True), **style)
@@ -86,26 +87,26 @@ def _draw_lines(
     return legend
 
 
-def _style(order: Sequence[str], name: str, drawn: str) -> dict[str, Any]:
+def _style(order: Sequence[str], name: str, kind: str) -> dict[str, Any]:
     index = order.index(name)
     return {
         "color": COLOURS[index % len(COLOURS)],
         "marker": _MARKERS[index % len(_MARKERS)],
         "markersize": 8
-        - 4.5 * index / max(len(order), 8),  # smaller than the markers drawn before, which stay visible
+        - 4.5 * index / max(len(order), 8),  # earlier markers are larger, so they stay visible
         "markerfacecolor": "none",
         "linewidth": 1.6,
         "linestyle": _DASHES[index // len(COLOURS) % len(_DASHES)],
-    } | _STYLES[drawn]
+    } | _STYLES[kind]
 
 
 def _rounded(segment: tuple[Any, Any]) -> object:
     """Round the ends of a segment: segments that coincide in the figure get the same key."""
-    return tuple((at, f"{up:.3g}") for at, up in segment)
+    return tuple((x, f"{y:.3g}") for x, y in segment)
 
 
 def _sharers(lines: Mapping[str, Line]) -> dict[object, list[str]]:
-    """Return, for each segment between two points, the lines that contain it."""
+    """Return, for each segment between two points, the names of the lines that contain it."""
     sharers: dict[object, list[str]] = {}
     for name, points in lines.items():
         for segment in pairwise(points):
@@ -127,7 +128,7 @@ _STYLE = {
     "axes.spines.right": False,
     "axes.grid": True,
     "grid.alpha": 0.3,
-    "svg.hashsalt": "shoal",  # the same plot is the same file
+    "svg.hashsalt": "shoal",  # makes SVG output deterministic
 }
 
 
@@ -168,7 +169,7 @@ def save(
             for extension in formats:
                 path = folder / f"{plot.name}.{extension}"
                 check_kind(path)
-                with written_whole(path) as file:  # owner-only: labels may be values of the data
+                with written_whole(path) as file:  # for the owner only: labels may be values of the data
                     file.write(_rendered(figure, extension))
                 paths.append(path)
     return paths
@@ -203,7 +204,7 @@ def together(plots: Sequence[Figure]) -> Any:
 
 
 def styled(width: float, height: float, drawing: Callable[[Any], None]) -> Any:
-    """Return a figure of this size in inches, drawn in the style of all plots."""
+    """Return a figure of this size in inches; `drawing` draws into it in the style of all plots."""
     figure = blank(width, height)
     from matplotlib import rc_context
 
@@ -228,7 +229,7 @@ def draw(plot: Figure, figure: Any = None) -> Any:
             lines |= _draw_lines(panel, named, plot.order, plot.drawn)
             if not named:
                 _note(panel, note or "no figures here", 0.5)
-        values = [up for named in strip.panels for line in named.values() for _, up in line]
+        values = [y for named in strip.panels for line in named.values() for _, y in line]
         _scale(panels[0], values, strip, plot.scale)
         panels[0].set_ylabel(strip.label)
     for panel, heading, note, named in zip(grid[0], plot.headings, notes, plot.strips[0].panels, strict=True):
@@ -262,8 +263,8 @@ def _set_ticks(panel: Any, ticks: dict[float, str], scale: str) -> None:
 
     if scale == "log" or (scale == "auto" and 0 < min(ticks) * 10 < max(ticks)):
         panel.set_xscale("log")
-    few = list(ticks)[:: -(-len(ticks) // _TICKS)]
-    panel.set_xticks(few, [ticks[position] for position in few])
+    selected = list(ticks)[:: -(-len(ticks) // _TICKS)]
+    panel.set_xticks(selected, [ticks[position] for position in selected])
     panel.xaxis.set_minor_locator(NullLocator())
 
 
@@ -286,9 +287,9 @@ def _bars(plot: Figure, figure: Any) -> Any:
     for axes, strip, panel in zip(grid, plot.strips, panels, strict=True):
         values = {names.index(name): line[0][1] for name, line in panel.items()}
         colours = [COLOURS[plot.order.index(names[row]) % len(COLOURS)] for row in values]
-        drawn = axes.barh(list(values), list(values.values()), color=colours, height=0.7)
-        labels = [f"{up * 100:.4g}%" if strip.percent else _number(up) for up in values.values()]
-        axes.bar_label(drawn, labels, padding=3, fontsize="small")
+        bars = axes.barh(list(values), list(values.values()), color=colours, height=0.7)
+        labels = [f"{value * 100:.4g}%" if strip.percent else _number(value) for value in values.values()]
+        axes.bar_label(bars, labels, padding=3, fontsize="small")
         axes.set_xlim(0, (max(shares if strip.percent else values.values()) or 1) * 1.3)
         axes.set_xlabel(strip.label.replace("\n", " "))
         axes.xaxis.set_major_formatter(_percent if strip.percent else _general_format)

@@ -35,10 +35,10 @@ def tag(name: str, /, *children: object, **attributes: object) -> Html:
     >>> tag("p", "a < b", tag("b", "!"), class_='say "so"')
     '<p class="say &quot;so&quot;">a &lt; b<b>!</b></p>'
     """
-    given = {
+    written_attributes = {
         key.rstrip("_").replace("_", "-"): value for key, value in attributes.items() if value is not None
     }
-    written = "".join(f' {key}="{text(value)}"' for key, value in given.items())
+    written = "".join(f' {key}="{text(value)}"' for key, value in written_attributes.items())
     if name in _VOID and not children:
         return Html(f"<{name}{written}{'' if name == 'meta' else '/'}>")
     return Html(f"<{name}{written}>{''.join(map(text, children))}</{name}>")

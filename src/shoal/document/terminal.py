@@ -10,7 +10,7 @@ from typing import Any
 from shoal.document.document import Document, Table, without_markup
 from shoal.files.signals import installed
 
-_LONGEST = 32  # words up to this many characters are not broken
+_LONGEST = 32  # words with at most this number of characters are not broken
 _GAP = 2  # between columns
 
 
@@ -93,7 +93,7 @@ def fitted(headers: Sequence[str], rows: Sequence[Sequence[str]], room: int) -> 
     from rich.cells import cell_len
 
     columns = list(zip(headers, *rows, strict=True))
-    wanted = [max(map(_width, cells)) for cells in columns]
+    unbroken_widths = [max(map(_width, cells)) for cells in columns]
     widths = [
         min(max((cell_len(word) for cell in cells for word in cell.split()), default=0), _LONGEST)
         for cells in columns
@@ -101,11 +101,12 @@ def fitted(headers: Sequence[str], rows: Sequence[Sequence[str]], room: int) -> 
     spare = room - sum(widths)
     if spare < 0:
         return None
-    # Columns that need little more get all of it; the remaining space goes to columns with long texts.
-    for column in sorted(range(len(columns)), key=lambda column: wanted[column] - widths[column]):
-        more = min(wanted[column] - widths[column], spare)
-        widths[column] += more
-        spare -= more
+    # First the columns that need little extra space get all of it; columns with long texts share what
+    # remains.
+    for column in sorted(range(len(columns)), key=lambda column: unbroken_widths[column] - widths[column]):
+        extra = min(unbroken_widths[column] - widths[column], spare)
+        widths[column] += extra
+        spare -= extra
     return widths
 
 
@@ -151,7 +152,7 @@ def _raise_again() -> None:
 
 
 def print_json(data: Any) -> None:
-    """Print one JSON value to stdout; for a release, add the signal that arrived after it was published."""
+    """Print one JSON value to stdout. For a release, add a signal that arrived after it was published."""
     handlers = installed()
     if handlers is not None:
         if isinstance(data, dict) and handlers.number is not None and handlers.committed:

@@ -123,7 +123,7 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _learn_classes(
         self, table: pa.Table, released: pa.Table, policy: Policy, recoder: RowRecoder
     ) -> None:
-        """Store the classes of the release; if too few records are masked, mask the smallest classes too."""
+        """Store the classes of the release; if masked records are too few, also mask the smallest classes."""
         rows = recoder.rows(_texts(table, policy))
         classes = Counter(_released_rows(released, policy, recoder))
         if Counter(row for row in rows if row in classes) != classes:
@@ -185,14 +185,14 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         row = _free(_ROW, table.column_names)
         numbered = table.append_column(row, pa.array(np.arange(len(table))))
         recoded = apply(_numbered(Recipe.load(self.recipe_), row), numbered).table
-        places = np.full(len(table), -1)
-        places[recoded[row].to_numpy()] = np.arange(len(recoded))
-        places = _with_enough_rows(places, table, recoded, policy)
-        taken = recoded.take(pa.array(places, mask=places < 0))
+        positions = np.full(len(table), -1)
+        positions[recoded[row].to_numpy()] = np.arange(len(recoded))
+        positions = _with_enough_rows(positions, table, recoded, policy)
+        aligned = recoded.take(pa.array(positions, mask=positions < 0))
         as_is = (*self._as_is, *policy.roles.sensitive)
-        blank = {name: taken[name].is_null().to_numpy() for name in as_is}
+        blank = {name: aligned[name].is_null().to_numpy() for name in as_is}
         others = {*as_is, *policy.roles.of(Role.OTHER), row}
-        return {name: taken[name] for name in taken.column_names if name not in others}, blank
+        return {name: aligned[name] for name in aligned.column_names if name not in others}, blank
 
     def _is_fitted_data(self, table: pa.Table, policy: Policy) -> bool:
         """Return whether a table has the combinations that were counted in `fit`."""
@@ -230,8 +230,8 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> np.ndarray:
         """Return the names of the output columns: all except identifiers."""
         validation.check_is_fitted(self)
-        given = validation._check_feature_names_in(self, input_features)
-        names = dict(zip(self._names(), given, strict=True))
+        input_names = validation._check_feature_names_in(self, input_features)
+        names = dict(zip(self._names(), input_names, strict=True))
         return np.array([names.get(name, name) for name in self._schema.names], dtype=object)
 
     def __sklearn_tags__(self) -> Any:
@@ -243,9 +243,13 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
     def _names(self) -> list[str]:
-        """Return the names of the input columns: their own, or x0, x1, ..."""
-        named = getattr(self, "feature_names_in_", None)
-        return [f"x{index}" for index in range(self.n_features_in_)] if named is None else list(named)
+        """Return the names of the input columns: those of the frame, or x0, x1, ..."""
+        input_names = getattr(self, "feature_names_in_", None)
+        return (
+            [f"x{index}" for index in range(self.n_features_in_)]
+            if input_names is None
+            else list(input_names)
+        )
 
     def _table(self, X: Any, *, reset: bool) -> pa.Table:  # noqa: N803
         """Check the input as scikit-learn does and convert it to a table."""
@@ -261,30 +265,34 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         columns = [_column(array[:, index]) for index in range(array.shape[1])]
         return pa.Table.from_arrays(columns, names=self._names())
 
-    def _wanted(self, table: pa.Table, opened: Any, engine: Engine) -> Policy:
+    def _wanted(self, table: pa.Table, source: Any, engine: Engine) -> Policy:
         policy = Policy.load(
-            self._policy_from_parameters(table, opened, engine) if self.policy is None else self.policy
+            self._policy_from_parameters(table, source, engine) if self.policy is None else self.policy
         )
-        # Rows that the release drops are kept by the transformer, with missing values.
+        # The transformer keeps rows that the release drops, with missing values.
         return policy.with_(suppressed="drop")
 
-    def _policy_from_parameters(self, table: pa.Table, opened: Any, engine: Engine) -> dict[str, Any]:
+    def _policy_from_parameters(self, table: pa.Table, source: Any, engine: Engine) -> dict[str, Any]:
         names, sensitive = table.column_names, list(self.sensitive)
         quasi = self.quasi_identifiers
         quasi = [name for name in names if name not in sensitive] if quasi is None else list(quasi)
-        given = dict(self.hierarchies or {})
-        for kind, wanted in (("quasi_identifiers", quasi), ("sensitive", sensitive), ("hierarchies", given)):
-            absent = [name for name in wanted if name not in names]
-            if absent:
+        hierarchies = dict(self.hierarchies or {})
+        for kind, requested in (
+            ("quasi_identifiers", quasi),
+            ("sensitive", sensitive),
+            ("hierarchies", hierarchies),
+        ):
+            missing = [name for name in requested if name not in names]
+            if missing:
                 raise PolicyError(
-                    f"{kind} names columns that the table does not have: {', '.join(map(repr, absent))}."
+                    f"{kind} names columns that the table does not have: {', '.join(map(repr, missing))}."
                 )
-        guessed = _guessed(opened, engine, [name for name in quasi if name not in given])
+        guessed = _guessed(source, engine, [name for name in quasi if name not in hierarchies])
         columns: dict[str, Any] = {}
         for name in names:
             role = "quasi-identifier" if name in quasi else "sensitive" if name in sensitive else "other"
             columns[name] = {"role": role}
-            rule = given.get(name, guessed.get(name))
+            rule = hierarchies.get(name, guessed.get(name))
             if rule is not None:
                 columns[name]["hierarchy"] = rule
         return {
@@ -296,9 +304,9 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         }
 
 
-def _guessed(opened: Any, engine: Engine, names: Sequence[str]) -> dict[str, Any]:
+def _guessed(source: Any, engine: Engine, names: Sequence[str]) -> dict[str, Any]:
     """Guess a hierarchy for each column, as `shoal init` does."""
-    counted_columns = zip(names, engine.count_each(opened, names), strict=True)
+    counted_columns = zip(names, engine.count_each(source, names), strict=True)
     return {name: guess_column(name, counts, domain).hierarchy for name, (counts, domain) in counted_columns}
 
 
@@ -356,22 +364,26 @@ def _ambiguous(frame: Any, index: int) -> bool:
     return str(kind).lower() == "object" or zone is not None
 
 
-def _with_enough_rows(places: np.ndarray, table: pa.Table, recoded: pa.Table, policy: Policy) -> np.ndarray:
+def _with_enough_rows(
+    positions: np.ndarray, table: pa.Table, recoded: pa.Table, policy: Policy
+) -> np.ndarray:
     """If the empty rows are too few for a class, also empty the rows of the smallest classes."""
-    empty = places < 0
+    empty = positions < 0
     if not empty.any() or _are_enough(empty, table, policy):
-        return places
+        return positions
     quasi = [shown for name in policy.roles.quasi_identifiers for shown in policy.released(name)]
     named = [f"q{index}" for index in range(len(quasi))]
-    held = pa.table(
+    numbered_rows = pa.table(
         [*recoded.select(quasi).columns, pa.array(np.arange(len(recoded)))], names=[*named, "row"]
     )
-    classes = held.group_by(named, use_threads=False).aggregate([("row", "list")])["row_list"].to_pylist()
+    classes = (
+        numbered_rows.group_by(named, use_threads=False).aggregate([("row", "list")])["row_list"].to_pylist()
+    )
     for members in sorted(classes, key=lambda members: (len(members), members)):
-        empty |= np.isin(places, members)
+        empty |= np.isin(positions, members)
         if _are_enough(empty, table, policy):
             break
-    return np.where(empty, -1, places)
+    return np.where(empty, -1, positions)
 
 
 def _are_enough(rows: np.ndarray, table: pa.Table, policy: Policy) -> bool:
@@ -386,8 +398,8 @@ def _are_enough(rows: np.ndarray, table: pa.Table, policy: Policy) -> bool:
     )
 
 
-def _free(name: str, taken: Sequence[str]) -> str:
-    known = {other.lower() for other in taken}
+def _free(name: str, names: Sequence[str]) -> str:
+    known = {other.lower() for other in names}
     while name in known:
         name += "_"
     return name

@@ -56,14 +56,14 @@ def refusal(
         return PolicyError(f"{where} {first['msg']}.", field=name)
     if first["type"] == "value_error":
         return PolicyError(f"{where}: {first['ctx']['error']}.", field=name)
-    given = first["input"]
+    value = first["input"]
     if (bound := bound_of(first)) and name not in _WANTED:
         must = bound
     # A hierarchy may hold values of the data.
-    got = f", got {given!r}" if name != "hierarchy" and isinstance(given, str | int | float) else ""
+    got = f", got {value!r}" if name != "hierarchy" and isinstance(value, str | int | float) else ""
     kind = fields[name].annotation if name in fields else None
     words = [role.value for role in Role] if kind is Role else map(str, get_args(kind))
-    return PolicyError(f"{where} must be {must}{got}.{did_you_mean(given, words)}", field=name)
+    return PolicyError(f"{where} must be {must}{got}.{did_you_mean(value, words)}", field=name)
 
 
 def check(policy: Policy) -> None:
@@ -86,10 +86,10 @@ def check(policy: Policy) -> None:
     if policy.as_bounds and policy.suppressed == "mask":
         raise PolicyError("suppressed: mask looks like bounds that are empty. Use release_as: text, or drop.")
     for name in policy.as_bounds:
-        taken = [shown for shown in policy.released(name) if shown in policy.columns]
-        if taken:
+        conflicting = [shown for shown in policy.released(name) if shown in policy.columns]
+        if conflicting:
             raise PolicyError(
-                f"Column {taken[0]!r} has a name that release_as bounds of {name!r} needs. Rename it."
+                f"Column {conflicting[0]!r} has a name that release_as bounds of {name!r} needs. Rename it."
             )
     _check_models(policy)
     _check_search(policy)
@@ -168,4 +168,4 @@ def _check_models(policy: Policy) -> None:
             raise PolicyError(
                 f"Column {unit!r} is a quasi-identifier and cannot tell persons apart as unit. Name another."
             )
-    _ = policy.population  # raises an error for several
+    _ = policy.population  # raises an error if models name different populations

@@ -91,8 +91,8 @@ class Column(BaseModel):
 
     @model_validator(mode="after")
     def _fits_its_role(self) -> Column:
-        asked = {"max_level", "min_level", "weight", "release_as", "identifying"} & self.model_fields_set
-        if self.role is not Role.QUASI_IDENTIFIER and asked:
+        settings = {"max_level", "min_level", "weight", "release_as", "identifying"} & self.model_fields_set
+        if self.role is not Role.QUASI_IDENTIFIER and settings:
             raise ValueError(
                 "max_level, min_level, weight, release_as and identifying are for quasi-identifiers"
             )
@@ -278,8 +278,8 @@ class Policy(BaseModel):
         name, options = named(self.algorithm)
         if name == "auto":
             kinds = _FINISHING_OPTIONS
-            given: Any = {o: checked(name, o, value, kinds[o]) for o, value in options.items()}
-            refine, cells = given.get("refine", False), given.get("cells", False)
+            checked_options: Any = {o: checked(name, o, value, kinds[o]) for o, value in options.items()}
+            refine, cells = checked_options.get("refine", False), checked_options.get("cells", False)
             return Finishing(refine=refine, cells=cells, local=self.local_labels)
         chosen = self.search_algorithm
         if not isinstance(chosen, NodeSearch):
@@ -298,13 +298,13 @@ class Policy(BaseModel):
 
     @property
     def levels_by_class(self) -> bool:
-        """Whether classes may get levels of their own after a search for a node."""
+        """Whether classes may get separate levels after a search for a node."""
         finishing = self.finishing
         return finishing["refine"] or finishing["local"] > 0
 
     @property
     def units(self) -> tuple[str, ...]:
-        """The columns whose distinct values some model counts in each class, whatever their role."""
+        """The columns whose distinct values some model counts in each class; they may have any role."""
         return tuple(dict.fromkeys(model.unit_column for model in self.privacy_models if model.unit_column))
 
     @property
@@ -404,15 +404,16 @@ class Policy(BaseModel):
 
     def dropping(self, names: Iterable[str]) -> Policy:
         """Return the policy with the role identifier for some columns, which removes them."""
-        gone = set(names)
-        for name in gone:
+        removed = set(names)
+        for name in removed:
             if name not in self.columns:
                 raise UnknownName(name, "column", self.columns, field="drop")
         columns = self.written()["columns"]
-        together = [[name for name in group if name not in gone] for group in self.same_level]
+        together = [[name for name in group if name not in removed] for group in self.same_level]
         return self.with_(
             columns={
-                name: {"role": "identifier"} if name in gone else column for name, column in columns.items()
+                name: {"role": "identifier"} if name in removed else column
+                for name, column in columns.items()
             },
             same_level=[group for group in together if len(group) > 1],
         )

@@ -13,7 +13,7 @@ from shoal.wording import quote
 
 
 def named_as_table(path: Path) -> bool:
-    """Return whether a name has the ending of a table; .txt may be anything.
+    """Return whether a path has the extension of a table; .txt may also be a policy.
 
     >>> named_as_table(Path("p.CSV")), named_as_table(Path("p.yaml")), named_as_table(Path("p.txt"))
     (True, False, False)

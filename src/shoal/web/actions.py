@@ -191,24 +191,24 @@ def _endpoint(
     job: str | None,
 ) -> Callable[..., Any]:
     """Return the function that FastAPI calls."""
-    taken = {"workspace_id": str, **parameters}
+    signature = {"workspace_id": str, **parameters}
     if model is not None:
-        taken["body"] = model
+        signature["body"] = model
     if job:
-        taken["workspaces"] = AllWorkspaces
+        signature["workspaces"] = AllWorkspaces
 
     def endpoint(**arguments: Any) -> Any:
         body = arguments.pop("body", None)
-        given = {name: value for name, value in arguments.items() if name in parameters}
+        fields = {name: value for name, value in arguments.items() if name in parameters}
         if body is not None:
-            given |= {name: getattr(body, name) for name in body.model_fields_set}
-        result = function(**given)
+            fields |= {name: getattr(body, name) for name in body.model_fields_set}
+        result = function(**fields)
         return _start(arguments, job, result) if job else result
 
     endpoint.__name__, endpoint.__doc__ = function.__name__, function.__doc__
     keyword = inspect.Parameter.KEYWORD_ONLY
     endpoint.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-        [inspect.Parameter(name, keyword, annotation=kind) for name, kind in taken.items()]
+        [inspect.Parameter(name, keyword, annotation=kind) for name, kind in signature.items()]
     )
     return endpoint
 

@@ -109,8 +109,8 @@ async def job_status(
 ) -> Any:
     """Return the progress of a job; `wait` waits up to that many seconds for its end, at most 30."""
     current = workspaces.jobs.job(workspace_id, job)
-    until = time.monotonic() + wait
-    while not current.ended and time.monotonic() < until:
+    deadline = time.monotonic() + wait
+    while not current.ended and time.monotonic() < deadline:
         await asyncio.sleep(_POLL)  # not in a thread: all users share the threads
     return current
 

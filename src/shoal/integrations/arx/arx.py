@@ -37,8 +37,8 @@ def write_import(
             with written_whole(path) as file:
                 file.write(text.encode())
         if project is not None:
-            with Project(project) as opened, written_whole(data) as file:
-                _copy(opened, file)
+            with Project(project) as archive, written_whole(data) as file:
+                _copy(archive, file)
     except OSError as error:
         raise cannot_write(folder, error) from None
     return targets
@@ -50,9 +50,9 @@ def _make(folder: Path, targets: list[Path], *, force: bool) -> None:
         raise OutputError(f"The output {str(folder)!r} is a file. Name a folder.")
     for path in targets:
         check_kind(path)
-    taken = [path for path in targets if os.path.lexists(path)]
-    if taken and not force:
-        raise already_exists(str(taken[0]))
+    existing = [path for path in targets if os.path.lexists(path)]
+    if existing and not force:
+        raise already_exists(str(existing[0]))
     for path in (folder, folder / "hierarchies"):
         if path == folder or any(target.parent == path for target in targets):
             path.mkdir(mode=0o700, exist_ok=True)
@@ -77,7 +77,7 @@ class Reading:
         self.project = project
         self.unsupported = UnsupportedSettings()
         self.note = self.unsupported.note
-        self.files: dict[str, list[list[str]]] = {}  # hierarchies
+        self.files: dict[str, list[list[str]]] = {}  # hierarchies by file name
         self.version = ""
         self.separator = ";"
 
@@ -135,8 +135,8 @@ class Reading:
             )
         for part in ("settings", "attributes"):
             read = getattr(self.project, part)
-            there = read("output/")
-            if there is not None and _without_prefix(there, "output/") != _without_prefix(
+            of_output = read("output/")
+            if of_output is not None and _without_prefix(of_output, "output/") != _without_prefix(
                 read("input/"), "input/"
             ):
                 reason = "the project's last output was made with settings that differ from the current ones."
@@ -207,7 +207,7 @@ def import_arx(path: str | Path) -> Import:
 def hierarchy_text(rows: list[list[str]]) -> str:
     """Return a hierarchy as CSV in the format of ARX: one row per value, from the value to the top level."""
     text = io.StringIO()
-    # With a single column, no semicolon shows the delimiter, so all cells are quoted.
+    # A single column contains no semicolon to show the delimiter, so all cells are quoted.
     quoting: Any = csv.QUOTE_ALL if rows and len(rows[0]) == 1 else csv.QUOTE_MINIMAL
     csv.writer(text, delimiter=";", quoting=quoting, lineterminator="\n").writerows(rows)
     return text.getvalue()

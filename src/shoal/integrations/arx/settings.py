@@ -99,14 +99,14 @@ class Columns:
         return column
 
 
-def _file_of(column: str, taken: Mapping[str, object]) -> str:
+def _file_of(column: str, existing: Mapping[str, object]) -> str:
     r"""Return a file name for a column, without characters that are unsafe in a path.
 
     >>> _file_of("../age of\n person", {}), _file_of("sex", {"hierarchies/SEX.csv": 0})
     ('hierarchies/age-of-person.csv', 'hierarchies/sex-2.csv')
     """
     plain = re.sub(r"[^\w.-]+", "-", column).strip("-.")[:80] or "column"
-    names = {name.lower() for name in taken}
+    names = {name.lower() for name in existing}
     number, name = 1, f"hierarchies/{plain}.csv"
     while name.lower() in names:
         number += 1
@@ -162,7 +162,7 @@ class Translation:
         return {"models": models}
 
     def fits(self, model: dict[str, dict[str, Any]], written: str) -> bool:
-        """Return whether the options of a model are valid and its column, if any, is sensitive."""
+        """Return whether the options of a model are valid and its column, if it has one, is sensitive."""
         ((name, options),) = model.items()
         setting = f"the model {printable(written)!r}"
         column = options.get("column")
@@ -186,8 +186,8 @@ class Translation:
         name, unsupported = metric_of(self.settings.entries.get("metric", ""))
         self.unsupported += unsupported
         responses = [one.name for one in attributes if one.response]
-        able = [one for one in responses if self.columns[one]["role"] in ("sensitive", "other")]
-        label = {"label": able[0]} if len(able) == 1 else {}
+        candidates = [one for one in responses if self.columns[one]["role"] in ("sensitive", "other")]
+        label = {"label": candidates[0]} if len(candidates) == 1 else {}
         for other in responses:
             if label.get("label") != other:
                 reason = "shoal takes only one response variable, and it must not be generalized."
@@ -199,14 +199,14 @@ class Translation:
         return {"metric": name, **label}
 
     def suppression(self) -> dict[str, Any]:
-        """Read how many records may be suppressed, and whether they are dropped or masked."""
+        """Read how many records may be suppressed, and whether suppressed records are dropped or masked."""
         limit = self.limit(self.settings.entries.get("relativeMaxOutliers", ""))
         kinds = self.settings.suppressed_types
         if kinds is None:
             kinds = ("QUASI_IDENTIFYING_ATTRIBUTE",)
-        kept = any(column["role"] == "sensitive" for column in self.columns.values())
-        kept = kept and "SENSITIVE_ATTRIBUTE" not in kinds
-        if kept or "INSENSITIVE_ATTRIBUTE" in kinds or "QUASI_IDENTIFYING_ATTRIBUTE" not in kinds:
+        keeps_sensitive = any(column["role"] == "sensitive" for column in self.columns.values())
+        keeps_sensitive = keeps_sensitive and "SENSITIVE_ATTRIBUTE" not in kinds
+        if keeps_sensitive or "INSENSITIVE_ATTRIBUTE" in kinds or "QUASI_IDENTIFYING_ATTRIBUTE" not in kinds:
             reason = (
                 "ARX keeps a suppressed record with some columns blanked; shoal blanks quasi-identifiers and "
                 "sensitive columns together, or drops the record."
@@ -227,7 +227,7 @@ class Translation:
         return f"{(share * 100).normalize():f}%"
 
     def weights(self, metric: str) -> None:
-        """Read the weights of the columns, if they differ."""
+        """Read the weights of the columns, if they are not all equal."""
         quasi = {name for name, column in self.columns.items() if column["role"] == "quasi-identifier"}
         weights = dict.fromkeys(quasi, _STANDARD_WEIGHT)
         for name, text in self.settings.weights:
@@ -253,7 +253,7 @@ class Translation:
                     self.note(f"the weight of column {name!r}", reason, "A very small one is used.")
 
     def types(self, attributes: list[Attribute], models: list[dict[str, dict[str, Any]]]) -> None:
-        """Record the data types and formats that are left out, and where that matters."""
+        """Record the ignored data types and formats, and where this matters."""
         ordered = {
             options["column"]
             for one in models
@@ -274,7 +274,7 @@ class Translation:
             self.note("data types, formats and locales", reason, "Values must be written as in the project.")
 
     def rest(self, project: Project) -> None:
-        """Record all other settings of the project that are left out."""
+        """Record all other ignored settings of the project."""
         entries = self.settings.entries
         if entries.get("practicalMonotonicity") == "true":
             reason = "ARX assumes that generalizing further never harms, which makes its search faster."

@@ -59,8 +59,8 @@ def _about_column(name: str, *options: str, **fixed: Any) -> Callable[[re.Match[
 
     def read(match: re.Match[str]) -> ReadModels:
         *numbers, column = match.groups()
-        given = dict(zip(options, map(_read_number, numbers), strict=True))
-        return [{name: {**given, **fixed, "column": column}}], []
+        values = dict(zip(options, map(_read_number, numbers), strict=True))
+        return [{name: {**values, **fixed, "column": column}}], []
 
     return read
 

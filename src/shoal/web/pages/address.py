@@ -26,8 +26,8 @@ def path_of(step: str, project: str | None) -> str:
     """
     if step == START:
         return "/"
-    home = f"/project/{project}" if project else ""
-    return f"{home}/{'settings' if step == PROJECT else step}"
+    prefix = f"/project/{project}" if project else ""
+    return f"{prefix}/{'settings' if step == PROJECT else step}"
 
 
 def parse_path(path: str) -> tuple[str | None, str | None]:

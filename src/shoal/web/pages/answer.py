@@ -83,8 +83,8 @@ class AnswerCard:
             by_class = self._by_class(answer)
             verdict = negotiation_verdict(answer, self.records)
             if by_class and answer.exact is not None:
-                gone = plural(answer.exact.suppressed, "record")
-                verdict = replace(verdict, text=f"With one level for each column: {gone} suppressed")
+                suppressed = plural(answer.exact.suppressed, "record")
+                verdict = replace(verdict, text=f"With one level for each column: {suppressed} suppressed")
             if answer.exact is not None:
                 self._exact(answer.exact, verdict)
             else:
@@ -363,8 +363,8 @@ class LatticeCharts:
                 values.append(before if before == after else f"{before} \u2192 {after}")
                 if before != after and not example.suppressed:
                     cell_classes[number, column + 1] = "changed"
-            alike = "suppressed" if example.suppressed else f"{example.alike:,} alike"
-            rows.append((alike, *values))
+            class_text = "suppressed" if example.suppressed else f"{example.alike:,} alike"
+            rows.append((class_text, *values))
             if example.suppressed:
                 row_classes[number] = "out"
         self.examples.clear()

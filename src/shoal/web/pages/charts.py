@@ -285,8 +285,8 @@ def lattice_positions(view: LatticeView) -> list[Position]:
         row_lines = min(lines, len(row))
         length = -(-len(row) // row_lines)
         for index, point in enumerate(row):
-            across, down = divmod(index, row_lines)
-            y = height + (down - (row_lines - 1) / 2) * 0.8 / lines
+            across, line = divmod(index, row_lines)
+            y = height + (line - (row_lines - 1) / 2) * 0.8 / lines
             positions.append((across - (length - 1) / 2, y, point))
     return positions
 

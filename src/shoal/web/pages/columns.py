@@ -142,8 +142,8 @@ class ColumnRows:
         columns = self.tab.workspace.table.rows(self.names[self.start : self.start + ROWS_PER_PAGE])
         changed = [row for row in columns if self.shown.get(row.column) != self.state(row)]
         self.draw(changed[:ROWS_PER_TURN])
-        rest = changed[ROWS_PER_TURN:]
-        background_tasks.create(self.draw_rest(rest, self.update_number), name="rows")
+        remaining = changed[ROWS_PER_TURN:]
+        background_tasks.create(self.draw_rest(remaining, self.update_number), name="rows")
 
     async def draw_rest(self, rows: Sequence[ColumnAnswer], update_number: int) -> None:
         """Draw rows in batches, yielding to other users between batches; then add the value summaries."""
@@ -152,11 +152,11 @@ class ColumnRows:
             if self.update_number != update_number or self.body.is_deleted:
                 return
             self.draw(rows[start : start + ROWS_PER_TURN])
-        lacking = {name: row for name, row in self.rows.items() if not row.has_values}
-        await anyio.to_thread.run_sync(self.summarize, list(lacking))
+        without_values = {name: row for name, row in self.rows.items() if not row.has_values}
+        await anyio.to_thread.run_sync(self.summarize, list(without_values))
         if self.update_number == update_number and not self.body.is_deleted:
             cells = []
-            for name, row in lacking.items():
+            for name, row in without_values.items():
                 cells.append((row.element.id, self.values_of(name)))
                 row.has_values = True
             self.set_cells(".values", cells)
@@ -188,21 +188,21 @@ class ColumnRows:
         """Draw rows; in existing rows, change only the cells that can change, so that the focus stays."""
         hierarchies = []
         for row in rows:
-            drawn = self.rows.get(row.column)
+            existing = self.rows.get(row.column)
             chosen = row.column == self.tab.state.column
-            if drawn is None:
+            if existing is None:
                 values = self.values_of(row.column)
                 with self.body:
                     element = elements.box("", "tr", data_column=row.column)
                     elements.set_html(element, _cells(row, values, chosen))
-                drawn = self.rows[row.column] = _Row(element, bool(values))
+                existing = self.rows[row.column] = _Row(element, bool(values))
             else:
-                hierarchies.append((drawn.element.id, _hierarchy(row, chosen)))
+                hierarchies.append((existing.element.id, _hierarchy(row, chosen)))
                 self.body.client.run_javascript(
-                    f"studio.showRole({drawn.element.id}, {json.dumps(row.role)})"
+                    f"studio.showRole({existing.element.id}, {json.dumps(row.role)})"
                 )
             self.shown[row.column] = self.state(row)
-            drawn.element.classes(replace="on" if chosen else "")
+            existing.element.classes(replace="on" if chosen else "")
         self.set_cells(".hierarchy", hierarchies)
 
 

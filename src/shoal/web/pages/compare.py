@@ -79,9 +79,9 @@ class CompareView:
         for metric in dict.fromkeys(row.metric for row in comparison.rows):
             rows = [row for row in comparison.rows if row.metric == metric]
             with elements.card(f"Metric: {metric}"):
-                drawn = sum(row.loss is not None for row in rows)
-                if drawn:
-                    chart = charts.add_chart(self.tab.dark, 70 + 26 * drawn, stacked=True)
+                result_count = sum(row.loss is not None for row in rows)
+                if result_count:
+                    chart = charts.add_chart(self.tab.dark, 70 + 26 * result_count, stacked=True)
                     charts.draw(chart, charts.comparison(rows, metric, self.tab.dark))
                 names = self.tab.workspace.table.level_names
                 self.show_rows(rows, names)
@@ -91,12 +91,12 @@ class CompareView:
 
     def show_rows(self, rows: list[ComparisonRow], names: LevelNames) -> None:
         """Show the results as a table, with buttons on each row that has a result."""
-        drawn: list[tuple[dict[str, str], Sequence[elements.CellContent]]] = []
+        table_rows: list[tuple[dict[str, str], Sequence[elements.CellContent]]] = []
         for row in rows:
             buttons: elements.CellContent = "" if row.loss is None else partial(self._row_buttons, row)
-            drawn.append(({"data_row": row.algorithm}, (*_cells(row, names), buttons)))
+            table_rows.append(({"data_row": row.algorithm}, (*_cells(row, names), buttons)))
         with elements.box("scroll"):
-            elements.drawn_table((*_HEAD, "Use"), drawn, _RIGHT)
+            elements.drawn_table((*_HEAD, "Use"), table_rows, _RIGHT)
 
     def _row_buttons(self, row: ComparisonRow) -> None:
         label = f"{row.algorithm} by {row.metric}"

@@ -95,9 +95,9 @@ class DataView:
         with self.notes:
             for note in notes[:_MAX_NOTES]:
                 elements.message(note)
-            if rest := notes[_MAX_NOTES:]:
-                with elements.details(plural(len(rest), "more note"), body="stack"):
-                    for note in rest:
+            if hidden := notes[_MAX_NOTES:]:
+                with elements.details(plural(len(hidden), "more note"), body="stack"):
+                    for note in hidden:
                         elements.message(note)
 
     async def choose_role(self, column: str, role: str) -> None:

@@ -191,14 +191,14 @@ class QuestionCard:
         self.options.clear()
         for name in (*_FIELDS, "c", "l"):
             self.form.fields.pop(name, None)
-        taken = self.taken
+        option_names = self.taken
         with self.options:
             for name, (label, _) in _FIELDS.items():
-                if name in taken:
+                if name in option_names:
                     self.form.text(name, label, 150)
             if self.values["question"] != "suggest":
                 self._protection()
-            if "at_most" in taken:
+            if "at_most" in option_names:
                 with elements.box("", style="padding-top: 21px"):
                     elements.checkbox("at most, not at least", self.values["at_most"], self.set_at_most)
 
@@ -225,18 +225,18 @@ class QuestionCard:
         self.values["at_most"] = on
 
     def start(self) -> None:
-        values, taken = self.values, self.taken
+        values, option_names = self.values, self.taken
         if not values["columns"]:
             self.form.show_errors({"columns": "Choose at least one column."})
             return
         options: dict[str, Any] = {
             name: elements.parse_value(values[name])
             for name in _FIELDS
-            if name in taken and values[name].strip()
+            if name in option_names and values[name].strip()
         }
         if "suppression_limit" in options:
             options["suppression_limit"] = elements.parse_limit(values["suppression_limit"])
-        if "at_most" in taken:
+        if "at_most" in option_names:
             options["at_most"] = values["at_most"]
         sensitive = values["sensitive"] if values["question"] != "suggest" else ""
         if sensitive:

@@ -288,13 +288,13 @@ def bars(counts: Sequence[int], text: str) -> str:
     """Return a small histogram as SVG; the text says what it shows."""
     top, width = max(counts, default=1) or 1, 96 / max(len(counts), 1)
     heights = [max(1.0, 22 * count / top) if count else 0.0 for count in counts]
-    drawn = "".join(
+    svg_bars = "".join(
         f'<rect x="{number * width:.1f}" y="{22 - height:.1f}" width="{max(width - 1, 1):.1f}" '
         f'height="{height:.1f}"/>'
         for number, height in enumerate(heights)
     )
     shown = html.escape(text)
-    return f'<svg class="bars" width="96" height="22" role="img" aria-label="{shown}">{drawn}</svg>'
+    return f'<svg class="bars" width="96" height="22" role="img" aria-label="{shown}">{svg_bars}</svg>'
 
 
 def slider(label: str, value: int, highest: int, on_change: Callable[[int], Any], lowest: int = 0) -> Element:

@@ -84,14 +84,14 @@ def written_plugin(registry: Registry[Any], name: str, texts: Mapping[str, str])
 
     Raises an error that names the field if a value is invalid.
     """
-    given = {}
+    options = {}
     for option in options_for(registry, name):
         value = value_of(option, texts.get(option.name, ""))
         if value is not None and value != option.default:
-            given[option.name] = value
+            options[option.name] = value
     if name != "auto":
-        registry.create(name, given)
-    return {name: given} if given else name
+        registry.create(name, options)
+    return {name: options} if options else name
 
 
 def options_for(registry: Registry[Any], name: str) -> tuple[Option, ...]:
@@ -443,8 +443,10 @@ class SearchForm(SettingsForm):
     async def choose(self, setting: str, registry: Registry[Any], name: str) -> None:
         """Choose a plug-in with its defaults; if it needs a label, it is applied when a label is chosen."""
         options = () if name == "auto" else registry.options(name)
-        given = {option.name: load_yaml(_EXAMPLES[option.name]) for option in options if option.required}
-        plugin = {name: given} if given else name
+        example_options = {
+            option.name: load_yaml(_EXAMPLES[option.name]) for option in options if option.required
+        }
+        plugin = {name: example_options} if example_options else name
         self.waiting.pop(setting, None)
         await self.change(partial(self._rejected, setting, plugin), **{setting: plugin})
 
@@ -453,15 +455,15 @@ class SearchForm(SettingsForm):
         if error is None:
             line.set_error(None)
             return
-        present, wanted = named(self.tab.workspace.draft.settings()[setting])[0], named(plugin)[0]
-        elements.set_value(line.element, present)  # show the setting that is in effect
+        current, rejected = named(self.tab.workspace.draft.settings()[setting])[0], named(plugin)[0]
+        elements.set_value(line.element, current)  # show the setting that is in effect
         if error.field == "label":
             self.waiting[setting] = plugin
-            text = f"{wanted} needs a column to predict. Choose it here, and {wanted} is used."
+            text = f"{rejected} needs a column to predict. Choose it here, and {rejected} is used."
             self.lines["label"].set_error(text)
-            line.set_error(f"The {setting} stays {present!r}.")
+            line.set_error(f"The {setting} stays {current!r}.")
         else:
-            line.set_error(f"{error} The {setting} stays {present!r}.")
+            line.set_error(f"{error} The {setting} stays {current!r}.")
 
     def _label(self, label: str | None) -> None:
         table = self.tab.workspace.table

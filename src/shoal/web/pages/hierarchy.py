@@ -318,8 +318,8 @@ class HierarchyEditor:
 
     def show_error(self, text: str, values: tuple[str, ...] = ()) -> None:
         shown = ", ".join(map(repr, values[:8]))
-        kept = " The hierarchy chosen before stays."
-        self.error.set_text(text + (f" Values: {shown}." if shown else "") + kept)
+        hint = " The hierarchy chosen before stays."
+        self.error.set_text(text + (f" Values: {shown}." if shown else "") + hint)
         self.error.set_visibility(True)
         self._mark_first_field("true")
 

@@ -34,10 +34,10 @@ class PreviewCard:
         """Show each column in words, with the share of its information that is retained."""
         names, levels = self.tab.workspace.table.level_names, preview.levels
         rows, lost = [], {}
-        for number, (column, kept) in enumerate(preview.retained_by_column.items()):
+        for number, (column, retained) in enumerate(preview.retained_by_column.items()):
             becomes = names.name(column, levels[column]) if levels else "its own labels in each class"
-            rows.append((column, becomes, percent(kept)))
-            if kept <= 0:
+            rows.append((column, becomes, percent(retained)))
+            if retained <= 0:
                 lost[number, 2] = "bad"
         elements.table(("Column", "Becomes", "Retained"), rows, (2,), classes="small", cell_classes=lost)
         share = percent(preview.suppressed / preview.records)

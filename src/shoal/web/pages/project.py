@@ -52,25 +52,25 @@ class ProjectList:
         with elements.box("line spread offer-line", data_project=project.name):
             with elements.box("tight"):
                 elements.tag("b", project.name)
-                kept = "with its table" if project.keeps_table else "without its table"
+                table_note = "with its table" if project.keeps_table else "without its table"
                 saved = project.saved[:16].replace("T", " ")
                 records = plural(project.records, "record")
-                elements.note(f"{project.table}, {records}; saved {saved} UTC, {kept}.")
+                elements.note(f"{project.table}, {records}; saved {saved} UTC, {table_note}.")
             with elements.box("line"):
                 label = f"Open {project.name}"
                 elements.button("Open", partial(self.open, project), "small primary", aria_label=label)
                 label = f"Delete {project.name}"
                 delete = elements.button("Delete", lambda: press(), "small", aria_label=label)
-        asked = False
+        confirming = False
 
         async def press() -> None:
-            nonlocal asked
-            if asked:
+            nonlocal confirming
+            if confirming:
                 remove = self.saving.delete
                 await run_in_thread(self.error.set_text, remove, self.tab.user, project.id)
                 self.draw()
                 return
-            asked = True
+            confirming = True
             delete.set_text("Delete now, with everything in it")
             delete.classes("bad")
 
@@ -189,9 +189,9 @@ class ProjectView:
                 await run_in_thread(line.set_text, change)
                 self.tab.refresh()
 
-            kept = self.saving.keeps_table(self.name)
+            keeps_table = self.saving.keeps_table(self.name)
             if self.tab.workspace.table.source.kind == "upload":
-                elements.checkbox("Keep the table with the project", kept, keep)
+                elements.checkbox("Keep the table with the project", keeps_table, keep)
                 elements.note(
                     "Without it, the project has no data: upload the table again when you open it later."
                 )

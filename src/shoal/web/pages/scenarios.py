@@ -86,10 +86,10 @@ class ScenariosCard:
 
     async def attempt(self, function: Callable[[], object]) -> bool:
         """Call a function in a thread, then draw or show its error; return whether it succeeded."""
-        done = await run_in_thread(self.show_error, function)
-        if done:
+        succeeded = await run_in_thread(self.show_error, function)
+        if succeeded:
             self.draw()
-        return done
+        return succeeded
 
     def show_error(self, text: str) -> None:
         self.card.set_visibility(True)

@@ -72,9 +72,9 @@ class TableChoice:
 
     def __init__(self, tab: TabView) -> None:
         self.tab = tab
-        opened = tab.workspace.table.inspection is not None
+        was_open = tab.workspace.table.inspection is not None
         pending_card(tab)
-        if not opened:
+        if not was_open:
             introduction()
         with elements.card(
             "Choose a table",
@@ -92,11 +92,11 @@ class TableChoice:
             self.sheet_box = elements.box("")
             self.error = elements.error_line()
             self.job_view = JobView(tab, "open", self.show_table)
-            if not opened and tab.workspace.table.inspection is not None:  # opened meanwhile
+            if not was_open and tab.workspace.table.inspection is not None:  # opened meanwhile
                 ui.timer(0.01, lambda: self.show_table(None), once=True)
             with elements.box("line"):
                 ProjectUpload(tab, self.job_view, self.show_error)
-            if opened:
+            if was_open:
                 with elements.box("line"):
                     elements.button("Keep the present table", self.back, "plain")
         ProjectList(tab, self.job_view)

@@ -241,15 +241,15 @@ def _check_user(handler: Callable[..., Any]) -> Callable[..., Any]:
     """Wrap a handler of socket.io: a message to a page of another user is dropped."""
 
     @functools.wraps(handler)
-    async def handle(sid: str, *rest: Any) -> Any:
+    async def handle(sid: str, *arguments: Any) -> Any:
         environ = core.sio.get_environ(sid) or {}
-        message = rest[0] if rest and isinstance(rest[0], dict) else {}
+        message = arguments[0] if arguments and isinstance(arguments[0], dict) else {}
         named = message.get("client_id")
         if message is environ:  # the handler of the event `connect`
             named = parse_qs(environ.get("QUERY_STRING", "")).get("client_id", [None])[0]
         if named is not None and _is_foreign(named, environ.get("asgi.scope", {})):
             return False
-        result = handler(sid, *rest)
+        result = handler(sid, *arguments)
         return await result if inspect.isawaitable(result) else result
 
     return handle

@@ -393,8 +393,8 @@ class JobForm(elements.Form):
 
     def add_job_view(self, on_done: Callable[[], Any] | None = None) -> None:
         """Add the progress of the job; its result shows the step again unless `on_done` is given."""
-        done = on_done or self.tab.refresh
-        self.job_view = JobView(self.tab, self.path, lambda _: done(), self.show_job_error)
+        after_job = on_done or self.tab.refresh
+        self.job_view = JobView(self.tab, self.path, lambda _: after_job(), self.show_job_error)
 
     def start(self, unchecked: Mapping[str, Any] | None = None, **request: Any) -> None:
         """Start the job with a request, or show the errors of the request beside the fields.

@@ -98,28 +98,28 @@ class Guard:
         origin = self.served.match(peer.host, scope, peer.scheme)
         if origin is None:
             return refusal(421, _NOT_SERVED)
-        asked = RequestInfo(headers, origin, peer.source)
-        if _is_foreign(scope, asked):
+        request = RequestInfo(headers, origin, peer.source)
+        if _is_foreign(scope, request):
             return refusal(403, _FOREIGN)
-        if self.shared_pages and (page := self.shared_pages.respond(scope, asked.source)) is not None:
+        if self.shared_pages and (page := self.shared_pages.respond(scope, request.source)) is not None:
             return page
-        response = await self.sign_in.sign_in(scope, asked, receive) if scope["type"] == "http" else None
-        return response or await self.with_session(scope, asked, receive, send)
+        response = await self.sign_in.sign_in(scope, request, receive) if scope["type"] == "http" else None
+        return response or await self.with_session(scope, request, receive, send)
 
     async def with_session(
-        self, scope: Scope, asked: RequestInfo, receive: Receive, send: Send
+        self, scope: Scope, request: RequestInfo, receive: Receive, send: Send
     ) -> Response | None:
         """Forward the request of a signed-in user to the application; return the response to any other."""
-        bearer = asked.headers.get("authorization", "")
+        bearer = request.headers.get("authorization", "")
         session = self.keys.find(bearer[7:].strip()) if bearer[:7].lower() == "bearer " else None
         by_bearer = session is not None
-        session = session or self.keys.find(cookie_of(asked.headers, asked.origin))
+        session = session or self.keys.find(cookie_of(request.headers, request.origin))
         if session is None:
-            return self.sign_in.ask(asked)
-        if _changes(scope) and "origin" not in asked.headers and not by_bearer:
+            return self.sign_in.ask(request)
+        if _changes(scope) and "origin" not in request.headers and not by_bearer:
             return refusal(403, _FOREIGN)  # a page of the studio would send its origin
         most = self.most_bytes if _is_upload(scope) else min(_MOST_BYTES, self.most_bytes)
-        if _length(asked.headers) > most:
+        if _length(request.headers) > most:
             return refusal(413, f"More than {most:,} bytes are not accepted.")
         scope[USER] = session.user
         if scope["type"] == "websocket":
@@ -127,33 +127,33 @@ class Guard:
                 await self.pass_on(scope, receiving, sending)
             return None
         self.keys.sessions.touch(session)
-        response = self.sign_in.answer_session(scope, asked, session)
+        response = self.sign_in.answer_session(scope, request, session)
         if response is None:
             await self.pass_on(scope, _bounded(receive, most), send)
         return response
 
     async def pass_on(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Call the application; log only the type and line of an unexpected error."""
-        begun = gone = False
+        started = disconnected = False
 
         async def receiving() -> Message:
-            nonlocal gone
+            nonlocal disconnected
             message = await receive()
-            gone = gone or message["type"] == "http.disconnect"
+            disconnected = disconnected or message["type"] == "http.disconnect"
             return message
 
         async def sending(message: Message) -> None:
-            nonlocal begun
-            begun = True
+            nonlocal started
+            started = True
             await send(message)
 
         try:
             await self.app(scope, receiving, sending)
         except Exception as error:  # its text and traceback may quote a value
-            if gone and not begun:
+            if disconnected and not started:
                 return  # the client disconnected before there was a response
             _LOG.error("%s while answering", type_and_line(error))
-            if not begun:
+            if not started:
                 await respond(refusal(500, unexpected_message(error)), scope, receive, send)
 
 
@@ -164,13 +164,13 @@ def with_headers(scope: Scope, send: Send) -> Send:
 
     async def sending(message: Message) -> None:
         if message["type"] == "http.response.start":
-            kept = [(n, v) for n, v in message.get("headers", []) if n.lower() not in (b"server",)]
-            there = {n.lower() for n, _ in kept}
-            if not (framework and b"cache-control" in there):
-                kept = [(n, v) for n, v in kept if n.lower() != b"cache-control"]
-                kept.append((b"cache-control", b"no-store"))
-            kept += [(n.encode(), v.encode()) for n, v in _HEADERS.items() if n.encode() not in there]
-            message = {**message, "headers": kept}
+            headers = [(n, v) for n, v in message.get("headers", []) if n.lower() not in (b"server",)]
+            names = {n.lower() for n, _ in headers}
+            if not (framework and b"cache-control" in names):
+                headers = [(n, v) for n, v in headers if n.lower() != b"cache-control"]
+                headers.append((b"cache-control", b"no-store"))
+            headers += [(n.encode(), v.encode()) for n, v in _HEADERS.items() if n.encode() not in names]
+            message = {**message, "headers": headers}
         await send(message)
 
     return sending
@@ -211,15 +211,15 @@ def _is_upload(scope: Scope) -> bool:
     )
 
 
-def _is_foreign(scope: Scope, asked: RequestInfo) -> bool:
+def _is_foreign(scope: Scope, request: RequestInfo) -> bool:
     """Return whether a page of another origin sent a request; following a link to the studio is allowed."""
-    site, origin = asked.headers.get("sec-fetch-site"), asked.headers.get("origin")
-    follows_link = asked.headers.get("sec-fetch-mode") == "navigate" and not _changes(scope)
+    site, origin = request.headers.get("sec-fetch-site"), request.headers.get("origin")
+    follows_link = request.headers.get("sec-fetch-mode") == "navigate" and not _changes(scope)
     if site in ("cross-site", "same-site") and not follows_link:
         return True
     if origin == "null":  # the browser hides the origin of the page
         return site != "same-origin"
-    return origin is not None and parse_origin(origin) != asked.origin
+    return origin is not None and parse_origin(origin) != request.origin
 
 
 def _bounded(receive: Receive, most: int) -> Receive:

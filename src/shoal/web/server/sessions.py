@@ -212,9 +212,9 @@ class Sessions:
         self.end_idle()
         if not secret:
             return None
-        wanted, match = digest(secret), None
+        requested, match = digest(secret), None
         for session in tuple(self._open):
-            if hmac.compare_digest(wanted, session.digest):
+            if hmac.compare_digest(requested, session.digest):
                 match = session
         return match
 

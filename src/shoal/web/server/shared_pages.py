@@ -58,9 +58,9 @@ class SharedPages:
 
     def find(self, token: str) -> str | None:
         """Return the page of a token, or None if it has expired, was revoked, or its workspace is closed."""
-        wanted, match = digest(token), None
+        requested, match = digest(token), None
         for page in self._pages:
-            if hmac.compare_digest(wanted, page.digest) and self._is_valid(page):
+            if hmac.compare_digest(requested, page.digest) and self._is_valid(page):
                 match = page.html
         return match
 

@@ -40,19 +40,19 @@ class SignIn:
         self.keys = keys
         self._hashing = asyncio.Semaphore(_AT_ONCE)
 
-    async def sign_in(self, scope: Scope, asked: RequestInfo, receive: Receive) -> Response | None:
+    async def sign_in(self, scope: Scope, request: RequestInfo, receive: Receive) -> Response | None:
         """Answer a request to open a session; return None for any other request."""
         method, path = scope["method"], scope["path"]
         query = parse_qs(scope.get("query_string", b"").decode("latin-1"))
         if method == "GET" and "token" in query and not path.startswith("/api/"):
-            return self._by_token(asked, query["token"][0])
+            return self._by_token(request, query["token"][0])
         if method == "GET" and path == _LOGIN:
             return self._form()
         if method == "POST" and path in (_LOGIN, _SESSION):
-            return await self._by_secret(scope, asked, receive)
+            return await self._by_secret(scope, request, receive)
         return None
 
-    def answer_session(self, scope: Scope, asked: RequestInfo, session: UserSession) -> Response | None:
+    def answer_session(self, scope: Scope, request: RequestInfo, session: UserSession) -> Response | None:
         """Answer a request to show the user of a session or to end it; return None for any other request."""
         method, path = scope["method"], scope["path"]
         if method == "GET" and path == _SESSION:
@@ -60,7 +60,7 @@ class SignIn:
         if (method, path) not in (("POST", _LOGOUT), ("DELETE", _SESSION)):
             return None
         self.keys.end(session)
-        cleared = _set_cookie(asked.origin, "", "; Max-Age=0")
+        cleared = _set_cookie(request.origin, "", "; Max-Age=0")
         if path == _SESSION:
             return JSONResponse({"user": None}, headers=cleared)
         if self.keys.has_password:
@@ -68,46 +68,46 @@ class SignIn:
         text = "You are signed out. The terminal of shoal studio shows a new address."
         return _page(f"<p class=message role=status>{text}</p>", headers=cleared)
 
-    def ask(self, asked: RequestInfo) -> Response:
+    def ask(self, request: RequestInfo) -> Response:
         """Answer a request without a session; a browser gets a page that says how to sign in."""
-        if "text/html" not in asked.headers.get("accept", ""):
+        if "text/html" not in request.headers.get("accept", ""):
             return refusal(401, "Sign in first: this needs a session.")
         if self.keys.has_password:
             return self._form(status=401)
         text = "Open the address that the terminal of shoal studio shows. It works once."
         return _page(f"<p>{text}</p>", 401)
 
-    def _by_token(self, asked: RequestInfo, token: str) -> Response:
+    def _by_token(self, request: RequestInfo, token: str) -> Response:
         """Open a session for the token in an address.
 
         A wrong token is not counted: 256 random bits cannot be guessed, and a page of another site can make a
         browser request this address.
         """
-        if self.keys.find(cookie_of(asked.headers, asked.origin)):
+        if self.keys.find(cookie_of(request.headers, request.origin)):
             return _continue()  # the page was reloaded, and a session is already open
         secret = None if self.keys.users else self.keys.session(token=token)
-        return _continue(_set_cookie(asked.origin, secret)) if secret else self.ask(asked)
+        return _continue(_set_cookie(request.origin, secret)) if secret else self.ask(request)
 
-    async def _by_secret(self, scope: Scope, asked: RequestInfo, receive: Receive) -> Response:
+    async def _by_secret(self, scope: Scope, request: RequestInfo, receive: Receive) -> Response:
         """Open a session with the token, or the password and name, that a form or a program sends."""
         by_form = scope["path"] == _LOGIN
-        given = _read(await _body(receive), as_form=by_form)
-        if not self.keys.attempts.begin(asked.source):
+        fields = _read(await _body(receive), as_form=by_form)
+        if not self.keys.attempts.begin(request.source):
             return self._failed(429, "Too many failed attempts. Wait a minute.", by_form=by_form)
-        secret = await self._session(given)
+        secret = await self._session(fields)
         if secret is None:
             name = "name or password" if self.keys.users else "password" if by_form else "token or password"
             return self._failed(401, f"Wrong {name}.", by_form=by_form)
-        self.keys.attempts.succeeded(asked.source)
+        self.keys.attempts.succeeded(request.source)
         if not by_form:
             return JSONResponse({"bearer": secret})
-        before = self.keys.find(cookie_of(asked.headers, asked.origin))
+        before = self.keys.find(cookie_of(request.headers, request.origin))
         if before:
             self.keys.end(before)
-        return _continue(_set_cookie(asked.origin, secret))
+        return _continue(_set_cookie(request.origin, secret))
 
-    async def _session(self, given: Mapping[str, str]) -> str | None:
-        token, password, user = (given.get(name) for name in ("token", "password", "user"))
+    async def _session(self, fields: Mapping[str, str]) -> str | None:
+        token, password, user = (fields.get(name) for name in ("token", "password", "user"))
         if self.keys.users is None:
             return self.keys.session(token=token, password=password)
         async with self._hashing:
@@ -173,10 +173,10 @@ def cookie_of(headers: Mapping[str, str], origin: Origin) -> str | None:
 
     The header may also contain cookies of other programs on the same host, which may be malformed.
     """
-    wanted = _cookie_name(origin)
+    cookie_name = _cookie_name(origin)
     for part in headers.get("cookie", "").split(";"):
         name, _, value = part.strip().partition("=")
-        if name == wanted:
+        if name == cookie_name:
             return value
     return None
 

@@ -93,11 +93,11 @@ def add_user(path: Path, name: str, password: str) -> bool:
     check_password(password)
     check_place(path)
     lines = read_private(path).splitlines() if path.exists() else []
-    kept = [line for line in lines if line.strip().partition(":")[0] != name]
-    kept.append(f"{name}:{hash_password(password)}")
+    other_lines = [line for line in lines if line.strip().partition(":")[0] != name]
+    other_lines.append(f"{name}:{hash_password(password)}")
     with written_whole(path.resolve()) as file:
-        file.write("".join(f"{line}\n" for line in kept).encode())
-    return len(kept) <= len(lines)
+        file.write("".join(f"{line}\n" for line in other_lines).encode())
+    return len(other_lines) <= len(lines)
 
 
 class Users:

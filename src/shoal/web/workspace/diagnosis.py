@@ -193,8 +193,8 @@ class QuestionStep(Step[QuestionResult]):
 
     def check(self, question: str, columns: Sequence[str] | None = None, **request: Any) -> None:
         """Raise an error if the options or columns of a question are invalid."""
-        given = {name: request.pop(name) for name in vars(Protection()) if name in request}
-        self._columns(question, columns, Protection(**given), request)
+        protection_options = {name: request.pop(name) for name in vars(Protection()) if name in request}
+        self._columns(question, columns, Protection(**protection_options), request)
 
     def _columns(
         self, question: str, columns: Sequence[str] | None, protection: Protection, options: Mapping[str, Any]

@@ -152,10 +152,10 @@ class PolicyDraft:
         loaded = Policy.load(policy)
         population = loaded.population
         names = self.table.loaded.names
-        absent = [name for name in names if name not in loaded.columns]
-        strange = [name for name in loaded.columns if name not in names]
-        if absent or strange:
-            problem = f"lacks {', '.join(map(repr, absent))}" if absent else f"also names {strange[0]!r}"
+        missing = [name for name in names if name not in loaded.columns]
+        unexpected = [name for name in loaded.columns if name not in names]
+        if missing or unexpected:
+            problem = f"lacks {', '.join(map(repr, missing))}" if missing else f"also names {unexpected[0]!r}"
             raise PolicyError(
                 f"The policy is not for this table: it {problem}. Name each of its columns with a role."
             )
@@ -295,8 +295,10 @@ class PolicyDraft:
 
     def _build(self, changes: Mapping[str, Any]) -> Policy:
         """Build the policy with some settings changed; None restores the default."""
-        kept = {name: value for name, value in self._settings.items() if name not in changes}
-        changed = self._defaults() | kept | {n: value for n, value in changes.items() if value is not None}
+        unchanged = {name: value for name, value in self._settings.items() if name not in changes}
+        changed = (
+            self._defaults() | unchanged | {n: value for n, value in changes.items() if value is not None}
+        )
         settings = {name: value for name, value in changed.items() if value is not None}
         if "models" in settings:
             self._check_models(settings["models"])
@@ -311,9 +313,8 @@ class PolicyDraft:
         column = self.table.columns[name]
         if column["role"] == "quasi-identifier":
             return {entry: value for entry, value in column.items() if entry in Column.model_fields}
-        if (
-            column["role"] == "sensitive" and name in self.table.decisions.chosen
-        ):  # a model may use the hierarchy
+        # A model may use the hierarchy of a sensitive column.
+        if column["role"] == "sensitive" and name in self.table.decisions.chosen:
             return {"role": "sensitive", "hierarchy": column["hierarchy"]}
         return {"role": column["role"]}
 

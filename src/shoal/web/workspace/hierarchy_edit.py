@@ -154,8 +154,8 @@ def remove_level(grouping: ValueGrouping, level: int) -> ValueGrouping:
 
 def free_label(grouping: ValueGrouping, level: int) -> str:
     """Return a label for a new group that no group of the level has."""
-    taken = {*grouping.levels[level - 1].labels, *grouping.values}
-    return next(label for n in range(1, len(taken) + 2) if (label := f"group {n}") not in taken)
+    existing = {*grouping.levels[level - 1].labels, *grouping.values}
+    return next(label for n in range(1, len(existing) + 2) if (label := f"group {n}") not in existing)
 
 
 def _with_level(grouping: ValueGrouping, level: int, changed: ValueLevel) -> ValueGrouping:
@@ -167,16 +167,16 @@ def _with_level(grouping: ValueGrouping, level: int, changed: ValueLevel) -> Val
 def _normalized(grouping: ValueGrouping) -> ValueGrouping:
     """Remove empty groups, and reject a label that two groups of a level have."""
     levels: list[ValueLevel] = []
-    kept = list(range(len(grouping.values)))
+    items = list(range(len(grouping.values)))
     for level in grouping.levels:
-        parents = [level.parents[item] for item in kept]
+        parents = [level.parents[item] for item in items]
         used = sorted(set(parents))
         number = {group: n for n, group in enumerate(used)}
         labels = tuple(level.labels[group] for group in used)
         if len(set(labels)) < len(labels):
             raise Refused("Another group of this level has that label. Choose another one.", "label")
         levels.append(ValueLevel(labels, tuple(number[group] for group in parents)))
-        kept = used
+        items = used
     return replace(grouping, levels=tuple(levels))
 
 
@@ -255,8 +255,8 @@ def rounded(number: float, positions: FloatArray) -> Decimal:
 
 def cuts_spec(limits: BandLimits, old: Any) -> dict[str, Any]:
     """Return the hierarchy as a policy writes it, with the options of the old one that `cuts` also has."""
-    kept = {name: old[name] for name in _KEPT if isinstance(old, Mapping) and name in old}
-    return {"cuts": [[_number(limit) for limit in level] for level in limits], **kept}
+    shared_options = {name: old[name] for name in _KEPT if isinstance(old, Mapping) and name in old}
+    return {"cuts": [[_number(limit) for limit in level] for level in limits], **shared_options}
 
 
 def _number(limit: Decimal) -> int | float:

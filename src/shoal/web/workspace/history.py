@@ -55,14 +55,14 @@ class History:
         if table.revision != self._revision:
             self._revision = table.revision
             self.states, self.position = [], -1
-        present = HistoryState("", self.draft.snapshot(), self.negotiation.chosen)
+        current = HistoryState("", self.draft.snapshot(), self.negotiation.chosen)
         if self.position >= 0:
             last = self.states[self.position]
-            label = change_label(last, present)
+            label = change_label(last, current)
             if not label:
                 return
-            present = replace(present, label=label)
-        self.states = [*self.states[: self.position + 1], present][-MAX_STATES:]
+            current = replace(current, label=label)
+        self.states = [*self.states[: self.position + 1], current][-MAX_STATES:]
         self.position = len(self.states) - 1
         if self.position:
             self.add_edit()
@@ -113,8 +113,8 @@ class History:
     def answer(self) -> HistoryAnswer:
         """The changes that undo and redo apply to."""
         later = self.states[self.position + 1 :]
-        done = tuple(state.label for state in self.states[1 : self.position + 1])
-        return HistoryAnswer(done[-1] if done else None, later[0].label if later else None, done)
+        labels = tuple(state.label for state in self.states[1 : self.position + 1])
+        return HistoryAnswer(labels[-1] if labels else None, later[0].label if later else None, labels)
 
 
 def change_label(before: HistoryState, after: HistoryState) -> str:

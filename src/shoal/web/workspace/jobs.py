@@ -287,8 +287,8 @@ class Jobs:
             jobs = list(self._jobs.values())
         for job in jobs:
             job.cancel()
-        until = time.monotonic() + seconds
+        deadline = time.monotonic() + seconds
         for job in jobs:
-            job.wait_for_thread(max(0.0, until - time.monotonic()))
+            job.wait_for_thread(max(0.0, deadline - time.monotonic()))
         with self._lock:
             self._jobs.clear()

@@ -83,11 +83,11 @@ def lattice_view(
     binned = len(order) > most
     run_sizes = np.ones(len(order), np.int64)
     if binned:
-        firsts = _runs(np.bincount(heights), most)
-        run_sizes = np.diff(np.append(firsts, len(order)))
-        shown = order[firsts]
+        run_starts = _runs(np.bincount(heights), most)
+        run_sizes = np.diff(np.append(run_starts, len(order)))
+        shown = order[run_starts]
         for index in keep:
-            run = np.searchsorted(firsts, int(np.flatnonzero(order == index)[0]), "right") - 1
+            run = np.searchsorted(run_starts, int(np.flatnonzero(order == index)[0]), "right") - 1
             shown[run] = index
         order = shown
     points = tuple(
@@ -169,10 +169,10 @@ def loss_by_column(profile: Profile, node: Mapping[str, int], metric: str | None
 def class_figures(profile: Profile, node: Mapping[str, int], privacy: PrivacyLevel) -> tuple[float, int, int]:
     """Return a node's retained share, and the smallest size and the number of its unsuppressed classes."""
     classes = _problem(profile).classes(levels_of(profile, node))
-    kept = classes.sizes[~np.array(_measured(profile, classes, privacy)[1], np.bool_)]
+    released_sizes = classes.sizes[~np.array(_measured(profile, classes, privacy)[1], np.bool_)]
     retained = retained_by_column(profile, node, privacy)
-    smallest = int(kept.min()) if len(kept) else 0
-    return sum(retained.values()) / len(retained), smallest, len(kept)
+    smallest = int(released_sizes.min()) if len(released_sizes) else 0
+    return sum(retained.values()) / len(retained), smallest, len(released_sizes)
 
 
 def retained_by_column(profile: Profile, node: Mapping[str, int], privacy: PrivacyLevel) -> dict[str, float]:
@@ -203,7 +203,7 @@ def examples(
     problem, levels = _problem(profile), levels_of(profile, node)
     counts = problem.counts.in_memory()
     classes = problem.classes(levels)
-    alike, violating = _measured(profile, classes, privacy)
+    class_values, violating = _measured(profile, classes, privacy)
     ends = np.cumsum(counts.sizes)
     number = max(1, min(number, int(ends[-1])))
     rows = np.searchsorted(ends, (np.arange(number) + 0.5) * int(ends[-1]) / number)
@@ -219,7 +219,7 @@ def examples(
             same_class &= classes.counts.codes(column) == group
         number_of_class = int(np.flatnonzero(same_class)[0])
         records.append(
-            Example(tuple(before), tuple(after), alike[number_of_class], violating[number_of_class])
+            Example(tuple(before), tuple(after), class_values[number_of_class], violating[number_of_class])
         )
     return records
 
@@ -235,12 +235,12 @@ def _measured(
 ) -> tuple[list[int | float], list[bool]]:
     """Return the size of each class (its l if no k is required), and whether it violates k or l."""
     violating = classes.sizes < (privacy.k or 1)
-    alike: list[int | float] = classes.sizes.tolist()
+    class_values: list[int | float] = classes.sizes.tolist()
     if privacy.l is not None:
         measure = profile.measure(privacy)
         diversity, spread = measure.diversity, classes.distribution(measure.column)
         measures = diversity.measures(spread.rows, spread.counts, classes.sizes)
         violating = violating | (measures < diversity.in_steps(privacy.l))
         if privacy.k is None:
-            alike = [diversity.value(steps) for steps in measures.tolist()]
-    return alike, violating.tolist()
+            class_values = [diversity.value(steps) for steps in measures.tolist()]
+    return class_values, violating.tolist()

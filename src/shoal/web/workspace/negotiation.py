@@ -129,8 +129,10 @@ class NegotiationStep:
         pairs = _differences(answer.request, current, self.draft.table.level_names, fixed=fixed)
         if not pairs:
             return None
-        requested, kept = (", ".join(texts) for texts in zip(*pairs, strict=True))
-        return f"What you negotiated ({requested}) was not taken; the release follows the policy: {kept}."
+        requested, policy_text = (", ".join(texts) for texts in zip(*pairs, strict=True))
+        return (
+            f"What you negotiated ({requested}) was not taken; the release follows the policy: {policy_text}."
+        )
 
     def choose_node(self, node: Mapping[str, int] | None) -> None:
         """Choose the node of the release; None lets the search choose it."""
@@ -173,8 +175,8 @@ def _differences(
         kind = "" if privacy.diversity == "distinct" else f"{privacy.diversity} "
         suffix = f" of {privacy.sensitive}"
         l = _least_of(policy, MODEL_NAMES[privacy.diversity], privacy.sensitive, privacy.c)
-        kept = f"{kind}l {l:,}" if l else f"no {kind}l"
-        pairs.append((f"{kind}l {privacy.l:,}{suffix}", f"{kept}{suffix}"))
+        policy_text = f"{kind}l {l:,}" if l else f"no {kind}l"
+        pairs.append((f"{kind}l {privacy.l:,}{suffix}", f"{policy_text}{suffix}"))
     pairs.append((f"at most {request.limit:,} suppressed", f"at most {policy.limit:,} suppressed"))
     for name, height in zip(lattice.columns, lattice.heights, strict=True) if not fixed else ():
         requested, highest = request.max_level.get(name, height), policy.max_level.get(name, height)

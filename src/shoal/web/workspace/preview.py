@@ -51,7 +51,7 @@ def search_preview(
         result = recode(problem, evaluation)
         losses = losses_of(problem, result.recoding, result.classes, result.suppressed)
     sizes = result.classes.sizes
-    kept = sizes[~result.suppressed]
+    released_sizes = sizes[~result.suppressed]
     columns = problem.lattice.columns
     preview = ReleasePreview(
         algorithm=name,
@@ -59,8 +59,8 @@ def search_preview(
         proven=str(evaluation.proven),
         records=problem.records,
         suppressed=int(sizes[result.suppressed].sum()),
-        classes=len(kept),
-        smallest_class=int(kept.min()) if len(kept) else 0,
+        classes=len(released_sizes),
+        smallest_class=int(released_sizes.min()) if len(released_sizes) else 0,
         retained=retained(result),
         retained_by_column={name: 1 - loss.coverage for name, loss in losses.items()},
     )

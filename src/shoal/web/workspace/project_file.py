@@ -228,9 +228,9 @@ def apply_project(workspace: Workspace, project: SavedProject, *, history: bool 
             workspace.scenarios.replace(scenarios)
             workspace.negotiation.log.replace(project.log)
         else:
-            present = states[position]
-            workspace.draft.restore(present.snapshot)
-            workspace.negotiation.chosen = present.node
+            current = states[position]
+            workspace.draft.restore(current.snapshot)
+            workspace.negotiation.chosen = current.node
     workspace.prepare()
 
 
@@ -243,10 +243,10 @@ def _problem(workspace: Workspace) -> str:
 
 
 def _check_columns(names: Sequence[str], saved: Sequence[str]) -> None:
-    absent = [name for name in saved if name not in set(names)]
+    missing = [name for name in saved if name not in set(names)]
     unexpected = [name for name in names if name not in set(saved)]
-    if absent or unexpected:
-        problem = f"lacks {absent[0]!r}" if absent else f"also has {unexpected[0]!r}"
+    if missing or unexpected:
+        problem = f"lacks {missing[0]!r}" if missing else f"also has {unexpected[0]!r}"
         raise Refused(
             f"The project is for a table with other columns: this table {problem}. Open the right table.",
             "table",

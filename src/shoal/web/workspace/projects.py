@@ -57,20 +57,20 @@ class Projects:
     def create(self, owner: str) -> str:
         """Create a project folder and return its name."""
         with self._lock:
-            home = self._home(owner)
-            if home.is_dir() and sum(1 for _ in home.iterdir()) >= _MAX_PROJECTS:
+            folder = self._user_folder(owner)
+            if folder.is_dir() and sum(1 for _ in folder.iterdir()) >= _MAX_PROJECTS:
                 raise Refused(f"You have {_MAX_PROJECTS:,} projects, the limit. Delete one first.", "project")
             name = secrets.token_hex(8)
-            home.mkdir(mode=0o700, exist_ok=True)
-            (home / name).mkdir(mode=0o700)
+            folder.mkdir(mode=0o700, exist_ok=True)
+            (folder / name).mkdir(mode=0o700)
         return name
 
-    def _home(self, owner: str) -> Path:
+    def _user_folder(self, owner: str) -> Path:
         return self.folder / hashlib.sha256(f"user:{owner}".encode()).hexdigest()[:32]
 
     def _path(self, owner: str, name: str) -> Path:
         """Return the folder of a project; raises Unknown for a project of another user."""
-        path = self._home(owner) / name
+        path = self._user_folder(owner) / name
         if not _NAME.fullmatch(name) or not path.is_dir():
             raise Unknown("There is no such project. It may have been deleted.", "project")
         return path
@@ -109,8 +109,8 @@ class Projects:
     def all(self, owner: str) -> list[ProjectSummary]:
         """List the projects of a user, the one saved last first."""
         listed = []
-        home = self._home(owner)
-        for folder in home.iterdir() if home.is_dir() else ():
+        user_folder = self._user_folder(owner)
+        for folder in user_folder.iterdir() if user_folder.is_dir() else ():
             with suppress(OSError, ValueError, TypeError, Unknown):  # it is being created or deleted
                 listed.append(self.summary(owner, folder.name))
         return sorted(listed, key=lambda project: (project.saved, project.id), reverse=True)

@@ -146,10 +146,10 @@ class Saving:
         """Open a saved project in a workspace; if its table is not available, wait for its upload."""
         owner = self.workspaces.owner(name)
         project = self.required_store.load(owner, project_id)
-        kept = self.required_store.table(owner, project_id)
+        table_copy = self.required_store.table(owner, project_id)
         self._begin(name, project, project_id)
-        if kept is not None:
-            self.workspaces.open_table(name, kept, project.table.name, progress)
+        if table_copy is not None:
+            self.workspaces.open_table(name, table_copy, project.table.name, progress)
             self.workspaces.peek(name).table.source = TableSource("upload")
         else:
             self._open_known_table(name, project, progress)

@@ -160,8 +160,8 @@ class Scenarios:
         """Return the policy of a compared search, and the snapshot of a draft with it."""
         if row.loss is None:
             raise Refused(f"{row.algorithm} has no result to use.", "number")
-        asked: dict[str, Any] = {"node": {}, "limit" if type(row.limit) is int else "share": row.limit}
-        policy, _ = adopted(self.draft.policy(), asked | ({} if row.k is None else {"k": row.k}))
+        offer: dict[str, Any] = {"node": {}, "limit" if type(row.limit) is int else "share": row.limit}
+        policy, _ = adopted(self.draft.policy(), offer | ({} if row.k is None else {"k": row.k}))
         written = named(policy.metric)[0]
         metric = policy.metric if row.metric.partition(":")[0] == written else row.metric
         policy = policy.with_(algorithm=row.algorithm, metric=metric)

@@ -313,8 +313,12 @@ class WorkspaceTable:
 
     def rows(self, names: Sequence[str] | None = None) -> list[ColumnAnswer]:
         """Describe each column, or only the named ones."""
-        wanted = None if names is None else set(names)
-        return [self._row(guess) for guess in self.loaded.columns if wanted is None or guess.column in wanted]
+        requested = None if names is None else set(names)
+        return [
+            self._row(guess)
+            for guess in self.loaded.columns
+            if requested is None or guess.column in requested
+        ]
 
     def _row(self, guess: Guess) -> ColumnAnswer:
         column = self.columns[guess.column]

@@ -176,8 +176,8 @@ class Workspaces:
     def of(self, owner: str) -> list[str]:
         """Return the workspaces of a user, the most recently used first."""
         with self._lock:
-            mine = [(-e.last_use, name) for name, e in self._entries.items() if e.owner == owner]
-        return [name for _, name in sorted(mine)]
+            owned = [(-e.last_use, name) for name, e in self._entries.items() if e.owner == owner]
+        return [name for _, name in sorted(owned)]
 
     def _entry(self, name: str) -> _Entry:
         if name not in self._entries:
@@ -303,21 +303,21 @@ class Workspaces:
         before = workspace.table.file
         uploaded = path.parent == workspace.folder  # other files belong to the host
         sheet = sheet or self.saving.awaited_sheet(name)
-        opened = path
+        table_path = path
         try:
             with shown_as(path, shown), limited(self._limits_on(path, workspace)):
                 if sheet is not None and is_workbook(path):
-                    opened = extract_sheet(path, sheet, workspace.folder)
-                with shown_as(opened, shown):
-                    workspace.open(opened, shown, progress)
+                    table_path = extract_sheet(path, sheet, workspace.folder)
+                with shown_as(table_path, shown):
+                    workspace.open(table_path, shown, progress)
         except BaseException:
             _remove_upload(path, workspace.folder)
-            _remove_upload(opened, workspace.folder)
+            _remove_upload(table_path, workspace.folder)
             raise
-        for old in {path, before} - {opened, None}:
+        for old in {path, before} - {table_path, None}:
             _remove_upload(old, workspace.folder)
         source = self._source(path, uploaded=uploaded)
-        workspace.table.source = replace(source, sheet=sheet if opened != path else None)
+        workspace.table.source = replace(source, sheet=sheet if table_path != path else None)
         self._table_opened(name, workspace)
 
     def open_source(self, name: str, source: str, progress: Progress | None = None) -> None:
