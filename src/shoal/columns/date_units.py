@@ -14,8 +14,8 @@ from shoal.core.arrays import BoolArray, FloatArray, IntArray
 from shoal.core.hierarchy.dates import AFTER_DAYS, Moments, day_or_time, may_read, moments, not_after
 
 MAJORITY = 0.5  # a column holds dates if the share of records with a date is larger
-_YEARS = (1000, 2400)  # digits with a year outside this range are not taken for a date
-_TRIED = 40  # number of values that a format is tried on first
+_YEARS = (1000, 2400)  # digits with a year outside this range do not count as dates
+_TRIED = 40  # the number of values that a format is tested on first
 
 _DAYS = (
     "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y", "%Y/%m/%d", "%Y.%m.%d", "%Y%m%d",
@@ -102,7 +102,7 @@ def _read(texts: Sequence[str], style: str, read: Callable[..., Moments]) -> Mom
     elif style in _LENGTHS:
         length = _LENGTHS[style]
         good &= np.array([len(text.split()[0]) == length if text.strip() else False for text in texts])
-    if style == "%m/%y" and len(np.unique(years[good])) < 2:  # marks such as 08/10
+    if style == "%m/%y" and len(np.unique(years[good])) < 2:  # values such as 08/10 may be grades
         good[:] = False
     return np.where(good, result, np.datetime64("NaT", "s"))
 

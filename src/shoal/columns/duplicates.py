@@ -20,7 +20,7 @@ from shoal.core.arrays import IntArray
 from shoal.core.counts.counts import Counts
 
 _EVIDENCE = 20.0  # required -ln of the probability of chance agreement; about ten thousand pairs are tried
-_ROUNDING = 1e-6  # of the evidence, if the agreement was computed in another way
+_ROUNDING = 1e-6  # tolerance of the evidence, if the agreement was computed in another way
 _MUCH = 1 / 3  # share of the finer column's information; a coarser column with more can replace it
 _SEVERAL = 2
 _AT_A_MOMENT = 5  # with fewer records per date on average, those of a date may belong to one event
@@ -78,10 +78,10 @@ def dependencies(counts: Counts, names: Sequence[str]) -> list[Dependency]:
 def without_events(
     pairs: Sequence[Dependency], kinds: Mapping[str, Kind], records_per_value: Mapping[str, float]
 ) -> list[Dependency]:
-    """Leave out pairs of the date of an event and a category of the event, such as its cause.
+    """Leave out pairs of an event's date and a category of the event, such as its cause.
 
-    If few records share a date, they agree because they belong to one event. The category does not reveal
-    the date, and the date reveals the category only to those who know the event.
+    If few records share a date, they agree because they belong to one event. The category does not reveal the
+    date, and the date reveals the category only to those who know the event.
     """
     return [
         pair
@@ -145,8 +145,9 @@ def redundant(
     """Return the columns that need not be counted, with the reason; never one of `kept`.
 
     If each of two columns determines the other, the readable one is kept. Otherwise, the coarser one is kept
-    if it has several values and a third of the information. Several coarser ones with less, such as one per
-    value of the finer one, are removed. A single one is kept too: it may survive when the finer one does not.
+    if it has several values and a third of the information. If several coarser columns have less information,
+    such as one column per value of the finer one, they are removed. A single one is kept: it may be retained
+    in a release that does not retain the finer one.
     """
     slight = Counter(pair.finer for pair in pairs if _is_slight(pair))
     removed: dict[str, Dependency] = {}

@@ -26,10 +26,10 @@ CODES = 50  # a column named as codes is a list of codes if it has at most this 
 _CODE_NAME = re.compile(
     r"(?i)(?:^|[^a-z])(?:codes?|cd|kode|c[oó]digo|typ|types?|categor(?:y|ie)|category)(?:$|[^a-z])"
 )
-_SOME = 0.2  # share of the values that is enough to count
+_SOME = 0.2  # minimum share of the values that is evidence
 _FEW_CODES = 25  # at most this number of distinct numbers from 0 or 1 are a list of codes
 _MOST_CODES = 10  # at most this number of distinct whole numbers may be codes of categories
-_FEW_AGES = 8  # fewer distinct numbers may be doses or grades instead of ages
+_FEW_AGES = 8  # with fewer distinct numbers, values may be doses or grades instead of ages
 _OLDEST = 120
 _FLAGS = frozenset("yes no y n true false t f 0 1 ja nein oui non si sì sí nee sim não unknown u".split())  # noqa: SIM905
 _DATE_INSIDE = re.compile(
@@ -60,7 +60,7 @@ _NUMBERED = re.compile(r"(\D*)(\d{4,18})")
 _KEY = re.compile(r"[\w/-]*\d[\w/-]*")
 _MOST_DIGITS = 18
 _WHOLE = re.compile(rf"-?[0-9]{{1,{_MOST_DIGITS}}}")
-_FEWEST_CODES = 20  # fewer texts of one length may be words
+_FEWEST_CODES = 20  # with fewer texts of one length, values may be words
 _CAPITALS = re.compile(r"[A-Z0-9]{6,}")
 _BASE_64 = re.compile(r"[\w+/-]{16,}={0,2}", re.ASCII)
 _OPAQUE = re.compile(r"[0-9a-f]{16,}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
@@ -262,10 +262,10 @@ def can_be_times(texts: Sequence[str]) -> bool:
 
 
 def unexpected_numbers(texts: Sequence[str], records: int) -> str | None:
-    """Say why numbers in a column named as an illness are not codes of illness, or return None.
+    """Return why numbers in a column named as an illness are not codes of illness, or None.
 
-    Such a column may hold ages, days since some date, or keys. A short list of codes from 0 or 1, and
-    numbers that lie far apart, like codes of a classification, are expected.
+    Such a column may hold ages, days since some date, or keys. Short lists of codes from 0 or 1 are expected,
+    and so are numbers far apart, like the codes of a classification.
     """
     decimal = decimal_of(list(texts))
     numbers = [number for text in texts if (number := number_of(text, decimal or ".")) is not None]
@@ -290,7 +290,7 @@ _UNKNOWN = frozenset((
 
 _LONGEST = max(map(len, _UNKNOWN))
 _NINES = re.compile("99+")
-_BESIDE = (1, 2)  # surveys write "refused" and "not asked" as 98 and 97 beside 99 for "unknown"
+_BESIDE = (1, 2)  # surveys often use 98 for "refused" and 97 for "not asked" if 99 means "unknown"
 
 
 def unknown_codes(texts: Sequence[str]) -> list[str]:
@@ -318,11 +318,11 @@ def unknown_codes(texts: Sequence[str]) -> list[str]:
 
 
 def _ends(texts: Sequence[str]) -> list[str] | None:
-    """Return the texts with the two least and the two greatest numbers; None if some are no plain numbers."""
+    """Return the texts with the two least and the two greatest numbers; None if some text is no plain number."""
     numbers = plain_numbers(texts)
     if numbers is None or len(numbers) < 3:
         return None
-    least = np.unique(np.partition(numbers, 2)[:3])[:2]  # distinct texts may be one number
+    least = np.unique(np.partition(numbers, 2)[:3])[:2]  # distinct texts may mean the same number
     greatest = np.unique(-np.partition(-numbers, 2)[:3])[-2:]
     if len(least) < 2 or len(greatest) < 2:
         return list(texts)
@@ -450,7 +450,7 @@ def empty_rows(engine: Engine, table: Any) -> list[str]:
 
 NEARLY_UNIQUE = "nearly every value occurs once, so anyone who knows it finds the record: make it coarser"
 _SHARE = 0.9  # values are nearly unique if a larger share of the records has a unique one
-_FEW = 20  # in so few records, values may all differ by chance
+_FEW = 20  # with at most this number of records, all values may differ by chance
 
 
 def nearly_unique(unique: int, records: int) -> bool:

@@ -65,8 +65,8 @@ class Guess:
     reason: str
     hierarchy: Any
     column_kind: Kind = Kind.CATEGORY  # what the column is about
-    recognized: bool = True  # whether its role follows from its name or its values
-    identifier: Finding | None = None  # which of the 18 identifiers of Safe Harbor it looks like
+    recognized: bool = True  # its role follows from its name or its values
+    identifier: Finding | None = None  # the Safe Harbor identifier that it looks like
     possible_identifier: Finding | None = None  # the one that its name may mean, without other evidence
     chosen: bool = False  # the user chose the role
     needed: bool = False  # known to outsiders and needed by the analyst
@@ -117,7 +117,7 @@ def guess_columns(
     known = known or {}
     persons = name_persons(names)
     fresh = engine.count_each(table, [name for name in names if name not in known])
-    blank = True  # every column so far is empty in some row
+    blank = True  # all columns so far are empty in some row
     for name in names:
         counts, domain = known[name] if name in known else next(fresh)
         if not counts.records:
@@ -132,7 +132,7 @@ def guess_columns(
 def guess_column(
     name: str, counts: Counts, domain: Domain, *, persons: bool = False, with_hierarchy: bool = True
 ) -> Guess:
-    """Guess the kind and role of a column from its counts; `persons`: another one certainly has names."""
+    """Guess the kind and role of a column from its counts; `persons`: another column certainly has names."""
     texts = [text for text in domain.texts if text is not None]
     unknown = unknown_codes(texts)
     if is_postcode(name):

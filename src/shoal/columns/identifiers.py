@@ -42,7 +42,7 @@ class Identifier:
 
     letter: str
     title: str
-    direct: bool = True  # it identifies a person by itself; otherwise a part may stay, such as the year
+    direct: bool = True  # it identifies a person by itself; otherwise a part may remain, such as the year
 
 
 IDENTIFIERS = {
@@ -134,7 +134,7 @@ def looks_like(
     person = is_person(name) and (persons or mostly(values, is_lettered))
     word = words_of(name, weak=differ or person)
     if _are_flags(values):
-        word = None  # the values only say whether there is one
+        word = None  # values such as yes and no only state whether there is one
     pattern = pattern_of(values)
     if word and (pattern is None or pattern.kind in _GENERIC or pattern.letter == word.letter):
         return _by_name(name, word, values, pattern)
@@ -189,7 +189,7 @@ _WORDS = {
     "date": "a date",
     "part": "a part of a date",
 }
-_ALONE = {  # values that prove little alone, but confirm the name
+_ALONE = {  # values that are weak evidence by themselves, but confirm a name
     "zip": (is_zip, "ZIP codes"),
     "ssn": (is_bare_ssn, "numbers of nine digits"),
     "phone": (is_bare_phone, "numbers of a telephone's length"),
@@ -265,8 +265,8 @@ def _is_number(text: str) -> bool:
 
 
 FEW = 3
-"""Minimum number of different values: fewer addresses or numbers may be those of an office."""
-_MOST = 20_000  # number of values of a column that are searched here
+"""Minimum number of different values; fewer addresses or telephone numbers may belong to an office."""
+_MOST = 20_000  # the maximum number of values of a column that are searched here
 
 _MAIL = r"[A-Za-z0-9._%+-]@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,}"  # also within a text
 # These match a whole value: the separators between the digits are evidence enough.

@@ -107,7 +107,7 @@ def _dates(dated: DateFormat, records: FloatArray) -> dict[str, Any]:
 def _textual(name: str, written: str, texts: Sequence[str], records: FloatArray) -> dict[str, Any] | None:
     """Return the hierarchy of postcodes, of a classification, of codes, or of categories."""
     if is_postcode(name) and (codes := postcodes(texts)):
-        return codes  # the positions of digits have a meaning, even if a table has few codes
+        return codes  # the digit positions have a meaning, even if a table contains few codes
     if classified := _classified(name, texts, records):
         return classified
     if written == "code":
@@ -222,7 +222,7 @@ def _classified(name: str, texts: Sequence[str], records: FloatArray) -> dict[st
     suited = []
     for keyword, units, named in _CLASSIFICATIONS:
         rule = parse("", {keyword: list(units)})
-        if not any(rule.labels(texts[:_TRIED])):  # so that the other values need not be read
+        if not any(rule.labels(texts[:_TRIED])):  # if not, the other values are not read
             continue
         rows = rule.labels(texts)
         says_so = named.search(name) is not None

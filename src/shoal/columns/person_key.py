@@ -112,7 +112,7 @@ def find_person_key(
         with suppress(DataError):  # a note must not cause a failure
             groups = engine.key_groups(table, keys, compared[:_MOST_COLUMNS])
     names = tuple(name for name in engine.columns(table) if _is_person_name(name))
-    if len(names) > 1:  # one of several names is not a key
+    if len(names) > 1:  # a single one of several name columns is not a key
         groups = {key: group for key, group in groups.items() if key not in names}
     for certain, test in ((True, _are_persons), (False, _may_be_persons)):
         matches = [key for key in keys if key in groups and test(candidates[key], groups[key], agreement)]
@@ -199,7 +199,7 @@ def _are_persons(evidence: Evidence, groups: KeyGroups, agreement: Mapping[str, 
     """Return whether the groups of a key are persons; a vaguer name requires more evidence from columns."""
     if not groups.repeated or groups.groups < _FEWEST:
         return False
-    if evidence is Evidence.PERSON_KEY:  # regardless of the columns: counting persons is stricter
+    if evidence is Evidence.PERSON_KEY:  # without evidence from columns: counting persons is stricter
         return True
     if _is_contradicted(groups):
         return False
@@ -213,7 +213,7 @@ def _are_persons(evidence: Evidence, groups: KeyGroups, agreement: Mapping[str, 
     if evidence is Evidence.IDENTIFIER:
         return sum(surprise.values()) >= _EVIDENCE
     lifelong = {name: value for name, value in surprise.items() if is_lifelong(name)}
-    # Patients of one room are of one sex, too.
+    # Patients of one room have the same sex, too.
     half = len(surprise) > 1 and 2 * len(surprise) >= len(groups.constant)
     return sum(lifelong.values()) >= _EVIDENCE and (half or len(lifelong) > 1)
 

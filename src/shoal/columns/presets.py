@@ -18,7 +18,7 @@ from shoal.errors import UnknownName
 from shoal.wording import percent
 
 DEFAULT_LIMIT = "5%"
-_LEAST_SEPARATION = 0.19  # of a column in which 9 of 10 records have the same value
+_LEAST_SEPARATION = 0.19  # the separation of a column in which 9 of 10 records have the same value
 _MOST_CERTAIN = 0.8  # the greatest share of a rare sensitive value in a class
 FIRST_METRIC = "coverage"  # the metric of a first policy
 
@@ -299,7 +299,7 @@ def _coarse_entry(guess: Guess, year: int) -> tuple[Mapping[str, Any], str] | No
 
 
 def _as_written(guess: Guess, *options: str) -> dict[str, Any]:
-    """Return those of the options, such as the format of dates, that the guessed hierarchy has."""
+    """Return the options of the guessed hierarchy about how values are written, such as the date format."""
     known = guess.hierarchy if isinstance(guess.hierarchy, Mapping) else {}
     return {option: known[option] for option in options if option in known}
 

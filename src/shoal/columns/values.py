@@ -234,7 +234,7 @@ def _words(text: str) -> list[str]:
 
 Test = Callable[[str], bool]
 MOST = 2000  # maximum number of values examined, spread evenly over all
-SHARE = 0.8  # the share of them that must match
+SHARE = 0.8  # the minimum share of them that must match
 
 
 @dataclass(frozen=True)

@@ -146,7 +146,7 @@ class Actions:
         return {}
 
     def job(self, path: str) -> Callable[..., JobWork]:
-        """Return the function that validates a request to a path and returns the work of its job."""
+        """Return the function that validates a request to a path, and returns the work of the job."""
         return self._jobs[path]
 
 

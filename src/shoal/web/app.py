@@ -266,7 +266,7 @@ def _announce(workspaces: Workspaces, keys: Keys, origin: str, *, open_browser: 
 
 def _run(app: FastAPI, listener: socket.socket, private: Path) -> None:
     """Serve an application until it is stopped."""
-    before, tempfile.tempdir = tempfile.tempdir, str(private)  # a framework stores parts of uploads there
+    before, tempfile.tempdir = tempfile.tempdir, str(private)  # the framework stores parts of uploads there
     server = server_of(app)
     try:
         with warnings.catch_warnings(), raising(), _ended_by_hang_up(server):

@@ -27,7 +27,7 @@ from shoal.workflow.release.release import Basis, Release
 from shoal.workflow.search import find, recode, retained
 from shoal.workflow.session import session
 
-SECONDS = 10.0  # for all searches together
+SECONDS = 10.0  # time limit of all searches together
 _LONGEST = 3.0  # maximum seconds of one search
 _LEAST_GAIN = 0.01  # share of the information; a smaller gain is not worth reporting
 _COSTLY = 0.9  # a column that retains a smaller share of its information is reported as costly
@@ -98,12 +98,12 @@ def advice_for(
         return ()
     if algorithm is not None and not algorithm.suppresses:
         return ()
-    until = time.monotonic() + seconds
+    deadline = time.monotonic() + seconds
     trials = [*_other_recodings(policy), *_smaller_changes(release)]
     advice = []
     with compile_events(progress or quiet) as timer:  # compilation does not count
         for number, trial in enumerate(trials):
-            left = until + timer.seconds - time.monotonic()
+            left = deadline + timer.seconds - time.monotonic()
             if left <= 0:
                 break
             if progress:
@@ -123,7 +123,7 @@ def _loss_of_change(entry: Advice) -> float:
 def with_known_advice(
     advice: Sequence[Advice], release: Release, table: Any, request: PolicyRequest, engine: str | Engine
 ) -> tuple[Advice, ...]:
-    """Add what is retained if only the recognized columns are known, for a policy guessed without `known`."""
+    """Add the share retained if only recognized columns are known, for a policy guessed without `known`."""
     try:
         with session(table, engine) as s:
             columns = guess_columns_of(s)
@@ -151,7 +151,7 @@ def with_known_advice(
 
 
 def _try(release: Release, basis: Basis, trial: _Trial, seconds: float) -> Advice | None:
-    """Search with a changed policy; None if it has no acceptable result, or none in time."""
+    """Search with a changed policy; None without an acceptable result in the time limit."""
     policy = trial.policy
     names, before = policy.roles.quasi_identifiers, release.policy.roles.quasi_identifiers
     counts = basis.counts if names == before else basis.counts.project([before.index(name) for name in names])
@@ -215,7 +215,7 @@ def _smaller_changes(release: Release) -> Iterator[_Trial]:
 
 
 def costliest(release: Release) -> list[str]:
-    """Return the columns that retain least and may be removed; ties: the column with more values first."""
+    """Return the removable columns that retain least, the costliest first; ties: more values first."""
     columns, retained = release.policy.columns, release.retained
     names = [name for name in retained if columns[name].weight <= 1 and columns[name].max_level is None]
     values = {name: len(domain) for name, domain in release.basis.domains.items()} if release.basis else {}
@@ -253,7 +253,7 @@ def advice_summary(release: Release, advice: Sequence[Advice]) -> str:
 
 
 def retained_text(entry: Advice, overall: float) -> str:
-    """Write the share a change retains, and the share it replaces if the change has fewer columns."""
+    """Write the share that a change retains, and with fewer columns also the share that it replaces."""
     if abs(entry.instead_of - overall) < _SAME:
         return percent(entry.retained)
     return f"{percent(entry.retained)} of the other columns, instead of {percent(entry.instead_of)}"

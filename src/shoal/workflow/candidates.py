@@ -63,7 +63,7 @@ def _order(first: Evaluation, second: Evaluation) -> int:
 
 
 def _evaluated(problem: Problem, evaluation: Evaluation, most: int | None) -> list[Evaluation]:
-    """Evaluate the candidates; if losses are known without counting, only the `most` best and ties."""
+    """Evaluate the candidates; only the `most` best and ties if losses are known without counting."""
     known = {candidate.node: candidate for candidate in evaluation.evaluated_candidates}
     nodes = evaluation.candidates
     separable = problem.metric.separable.given(problem.limit > 0)
@@ -80,10 +80,10 @@ def check_lists_candidates(algorithm: Named) -> None:
     name = named(algorithm)[0]
     if name in ALGORITHMS and ALGORITHMS.load(name).lists_candidates:
         return
-    able = [other for other in ALGORITHMS if ALGORITHMS.load(other).lists_candidates]
+    suitable = [other for other in ALGORITHMS if ALGORITHMS.load(other).lists_candidates]
     raise UsageError(
         f"lists the nodes that a search chooses among, and {name!r} does not list them. "
-        f"Use one of these algorithms: {', '.join(able)}.",
+        f"Use one of these algorithms: {', '.join(suitable)}.",
         option="candidates",
     )
 

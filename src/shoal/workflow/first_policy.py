@@ -57,7 +57,7 @@ class FirstPolicy:
     text: str = field(repr=False)  # YAML with comments
     policy: Policy = field(repr=False)
     notes: tuple[str, ...] = ()
-    compared: frozenset[str] = frozenset()  # columns among which duplicates were searched
+    compared: frozenset[str] = frozenset()  # the columns that were compared to find duplicates
     duplicates: tuple[Dependency, ...] = ()
 
     @property
@@ -275,9 +275,9 @@ class Outlook:
             )
         return lines
 
-    def command(self, data: str, rest: Sequence[str] = ()) -> list[str]:
+    def command(self, data: str, arguments: Sequence[str] = ()) -> list[str]:
         """Return a `shoal init` command with `--known`, or an empty list if `known` is empty."""
-        return ["shoal", "init", data, "--known", names_text(self.known), *rest] if self.known else []
+        return ["shoal", "init", data, "--known", names_text(self.known), *arguments] if self.known else []
 
 
 def outlook(s: Session, first: FirstPolicy, columns: ColumnGuesses, request: PolicyRequest) -> Outlook:

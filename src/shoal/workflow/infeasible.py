@@ -72,20 +72,20 @@ def too_few_records(problem: Problem) -> Infeasible:
 
 
 def _reason(problem: Problem, suppressed: int) -> str:
-    """State which nodes are refused, and why the most general node is."""
-    several = problem.lattice.size > 1
-    others = several and not problem.monotone_models
+    """State which nodes are refused, and why the most general node is refused."""
+    has_several_nodes = problem.lattice.size > 1
+    others = has_several_nodes and not problem.monotone_models
     every = f"all {number_text(problem.lattice.size)} nodes are refused; " if others else ""
-    where = "the most general node" if several else "these levels"
+    where = "the most general node" if has_several_nodes else "these levels"
     if not problem.acceptable(suppressed):
         return (
             f"{every}at {where} {suppressed:,} of {problem.records:,} "
             f"records would have to be suppressed, and the limit is {problem.limit:,}."
         )
     classes = problem.classes(problem.lattice.top)
-    gone = problem.violations(classes)
+    violating = problem.violations(classes)
     pairs = zip(problem.models, _labels(problem.models), strict=True)
-    names = [label for model, label in pairs if not model.holds(classes, gone)]
+    names = [label for model, label in pairs if not model.holds(classes, violating)]
     return f"{every}at {where} what remains violates {' and '.join(names)}."
 
 
@@ -118,9 +118,13 @@ def unsatisfiable_models(problem: Problem) -> list[UnsatisfiableModel]:
 
 def _unsatisfiable(model: Model, label: str, whole: Classes) -> tuple[str, str]:
     """Return why one class of all records violates a model, and what to do if no setting helps."""
-    alone = [repr(name) for name in model.sensitive(whole.sensitive) if whole.distinct(name)[0] == 1]
-    if alone:
-        columns = f"column {alone[0]} has" if len(alone) == 1 else f"columns {', '.join(alone)} have"
+    single_valued = [repr(name) for name in model.sensitive(whole.sensitive) if whole.distinct(name)[0] == 1]
+    if single_valued:
+        columns = (
+            f"column {single_valued[0]} has"
+            if len(single_valued) == 1
+            else f"columns {', '.join(single_valued)} have"
+        )
         return f": {columns} one value", f"Leave out {label}, or apply it to a column with several values"
     if model.population_table is not None and whole.in_population[0] == whole.records:
         remedy = f"Leave out {label}, or give a population that holds more than the table"

@@ -248,7 +248,7 @@ class HierarchyCheck:
     groups: tuple[int, ...]  # number of groups at each level
     problem: str | None
     values: tuple[str, ...] = ()  # the values that the rule does not fit
-    note: str | None = None  # a possible mistake although the rule fits
+    note: str | None = None  # a possible mistake, although the rule fits
 
     def to_dict(self, *, reveal: bool = False) -> dict[str, Any]:
         """Return the check as plain values; values of the data only if requested."""
@@ -265,10 +265,10 @@ def check_hierarchies(
     sensitive = [name for name in policy.sensitive_needed if policy.columns[name].hierarchy is not None]
     with session(table, engine) as s:
         for kind, names in (("quasi-identifiers", quasi), ("sensitive columns", sensitive)):
-            absent = [name for name in names if name not in s.columns]
-            if absent:
+            missing = [name for name in names if name not in s.columns]
+            if missing:
                 raise PolicyError(
-                    f"The table lacks {kind} of the policy: {', '.join(map(repr, absent))}. Give the "
+                    f"The table lacks {kind} of the policy: {', '.join(map(repr, missing))}. Give the "
                     "policy of this table."
                 )
         return [_check(policy, s.table, name) for name in (*quasi, *sensitive)]
@@ -315,9 +315,9 @@ class RowBrowser:
 
     def page(self, request: RowRequest) -> RowPage:
         """Read some rows."""
-        asked = [*[name for name, _ in request.sort], *request.contains]
-        if asked:
-            check_asked(list(dict.fromkeys(asked)), self.columns)
+        requested = [*[name for name, _ in request.sort], *request.contains]
+        if requested:
+            check_asked(list(dict.fromkeys(requested)), self.columns)
         return self._browse(request)
 
     def close(self) -> None:

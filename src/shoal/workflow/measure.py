@@ -175,7 +175,7 @@ def _measure(classes: Classes, column: str) -> ColumnMeasurement:
     spread, sensitive = classes.distribution(column), classes.column(column)
     l = int(spread.distinct.min())
     change = changes(classes, column)
-    lacking = int(lacking_a_value(classes, column).sum())
+    without_value = int(lacking_a_value(classes, column).sum())
     enhanced = enhanced_gains(classes, column)
     unbounded = int(np.isinf(enhanced).sum())
     too_many = len(classes) * len(sensitive.ordered) > _MOST_CELLS
@@ -183,8 +183,8 @@ def _measure(classes: Classes, column: str) -> ColumnMeasurement:
     every = f"of {plural(len(classes), 'class')}"
     if unbounded:
         notes.append(f"enhanced_beta: no beta holds; a value gains more than -ln p in {unbounded:,} {every}.")
-    if lacking:
-        notes.append(f"delta: no delta holds; {lacking:,} {every} lack a value that the table has.")
+    if without_value:
+        notes.append(f"delta: no delta holds; {without_value:,} {every} lack a value that the table has.")
     if too_many:
         notes.append(
             f"t_ordered: left out; {plural(len(sensitive.ordered), 'value')} in "
@@ -201,7 +201,7 @@ def _measure(classes: Classes, column: str) -> ColumnMeasurement:
         alpha=_greatest(greatest_shares(classes, column)),
         basic_beta=_greatest(greatest_gains(classes, column)),
         enhanced_beta=None if unbounded else _greatest(enhanced),
-        delta=None if lacking else _greatest(change),
+        delta=None if without_value else _greatest(change),
         delta_present_only=_greatest(change),
         notes=tuple(notes),
     )

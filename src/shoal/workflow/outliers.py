@@ -45,7 +45,7 @@ class Outliers(PlainValues):
 
 
 def outliers_table(outliers: Outliers, most: int = 15) -> Table:
-    """List the sets of columns with rare combinations, with counts and never with values."""
+    """List the sets of columns with rare combinations: counts only, no values."""
     shown = [
         (name_list(one.columns), f"{one.combinations:,}", f"{one.records:,}") for one in outliers.found[:most]
     ]
@@ -78,10 +78,10 @@ def generalizing(policy: Policy, levels: Mapping[str, int], option: str = "gener
     return policy.with_(algorithm={"mu-argus": options}) if levels else policy
 
 
-def highest(*asked: Mapping[str, int]) -> dict[str, int]:
+def highest(*requested: Mapping[str, int]) -> dict[str, int]:
     """Return the highest level that is requested for each column."""
     merged: dict[str, int] = {}
-    for levels in asked:
+    for levels in requested:
         for name, level in levels.items():
             merged[name] = max(level, merged.get(name, level))
     return merged

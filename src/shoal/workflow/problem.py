@@ -62,8 +62,8 @@ def sensitive_info(
         if reference is not None and name in reference:
             known = dict(reference[name])
             texts = _as_in_reference(texts, known)
-            present = set(texts)
-            texts += [text for text in known if text not in present]
+            known_texts = set(texts)
+            texts += [text for text in known if text not in known_texts]
             totals = [known.get(text, 0) for text in texts]
         order: tuple[str, ...] = ()
         hierarchy = None
@@ -79,11 +79,11 @@ def sensitive_info(
 def _as_in_reference(texts: Sequence[OptionalText], known: Mapping[OptionalText, int]) -> list[OptionalText]:
     """Write values as in the reference: a release may have 45.0 where the input has 45, or '-5 for -5."""
     texts = plain_cells(texts, known)
-    here = set(texts)
-    unseen = {number_of(text): text for text in known if text is not None and text not in here}
+    present_texts = set(texts)
+    unseen = {number_of(text): text for text in known if text is not None and text not in present_texts}
     unseen.pop(None, None)
-    strange = {text: number_of(text) for text in texts if text is not None and text not in known}
-    return [unseen.pop(strange[text], text) if text in strange else text for text in texts]  # used once
+    numbers = {text: number_of(text) for text in texts if text is not None and text not in known}
+    return [unseen.pop(numbers[text], text) if text in numbers else text for text in texts]  # used once
 
 
 def order_of(texts: Sequence[OptionalText], listed: Sequence[str] = ()) -> IntArray:
@@ -125,33 +125,33 @@ def with_population(
     if path is None:
         return counts, dict(domains)
     quasi = policy.roles.quasi_identifiers
-    opened = table.open(path, "population")
-    absent = [name for name in quasi if name not in opened.columns]
-    if absent:
+    population_table = table.open(path, "population")
+    missing = [name for name in quasi if name not in population_table.columns]
+    if missing:
         raise PolicyError(
-            f"The population lacks quasi-identifiers of the policy: {', '.join(map(repr, absent))}. Give a "
+            f"The population lacks quasi-identifiers of the policy: {', '.join(map(repr, missing))}. Give a "
             "table that has them, under the same names."
         )
     counts = counts.in_memory()
-    there, others = opened.count(quasi)
-    there = there.in_memory()
+    population_counts, population_domains = population_table.count(quasi)
+    population_counts = population_counts.in_memory()
     joined = dict(domains)
     maps = {}
     for column, name in enumerate(quasi):
         texts = list(domains[name].texts)
         codes = {text: code for code, text in enumerate(texts)}
-        texts += [text for text in others[name].texts if text not in codes]
+        texts += [text for text in population_domains[name].texts if text not in codes]
         codes |= {text: code for code, text in enumerate(texts[len(domains[name]) :], len(domains[name]))}
         joined[name] = Domain(name, domains[name].values, tuple(texts))
-        maps[column] = np.array([codes[text] for text in others[name].texts], np.int64)
+        maps[column] = np.array([codes[text] for text in population_domains[name].texts], np.int64)
     widths = [joined[name].bits for name in quasi]
-    population = there.widened(widths).roll_up(maps)
+    population = population_counts.widened(widths).roll_up(maps)
     sample = counts.widened(widths)
     inside = population.sizes_of(sample.keys)
-    short = int((inside < sample.sizes).sum())
-    if short:
+    too_few = int((inside < sample.sizes).sum())
+    if too_few:
         raise DataError(
-            f"The population does not cover the table: {short:,} of {len(sample):,} combinations of "
+            f"The population does not cover the table: {too_few:,} of {len(sample):,} combinations of "
             f"quasi-identifiers have fewer records in it, {int((inside == 0).sum()):,} of them none. "
             "It must hold all records that the table was drawn from, with values written alike: 1 is not 01."
         )
@@ -160,10 +160,10 @@ def with_population(
 
 def reference_in(table: OpenTable, names: Sequence[str]) -> dict[str, list[tuple[OptionalText, int]]]:
     """Count how often each value of some columns occurs in a table."""
-    absent = [name for name in names if name not in table.columns]
-    if absent:
+    missing = [name for name in names if name not in table.columns]
+    if missing:
         raise PolicyError(
-            f"The reference lacks sensitive columns of the policy: {', '.join(map(repr, absent))}. Give the "
+            f"The reference lacks sensitive columns of the policy: {', '.join(map(repr, missing))}. Give the "
             "whole input of the release."
         )
     totals = {}
@@ -190,7 +190,7 @@ def _totals(codes: IntArray, counts: IntArray, domain: Domain) -> list[tuple[Opt
 def above_reference(
     reference: Sequence[tuple[OptionalText, int]], frequencies: Sequence[tuple[OptionalText, int]]
 ) -> int:
-    """Count the values that occur more often than in the reference, including values that it lacks."""
+    """Count the values that occur more often than in the reference, or that the reference lacks."""
     known = dict(reference)
     texts = _as_in_reference([text for text, _ in frequencies], known)
     return sum(known.get(text, 0) < number for text, (_, number) in zip(texts, frequencies, strict=True))
@@ -223,8 +223,8 @@ def without_unused_label(
 ) -> tuple[Counts, dict[str, Domain]]:
     """Remove a label that the search does not need: it was counted only to measure losses."""
     used = {*policy.roles.quasi_identifiers, *policy.sensitive_needed, *policy.units}
-    kept = {name: name for name in counts.sensitive if not name.startswith(LABEL)}
-    return counts.rename_sensitive(kept), {name: of for name, of in domains.items() if name in used}
+    columns = {name: name for name in counts.sensitive if not name.startswith(LABEL)}
+    return counts.rename_sensitive(columns), {name: of for name, of in domains.items() if name in used}
 
 
 def _merge_alike(
@@ -251,14 +251,14 @@ def _same_bounds(rule: Builder, texts: Sequence[str | None]) -> IntArray:
     known: dict[object, int] = {}
     codes = []
     for text in texts:
-        look: object = None
+        bounds: object = None
         if text is not None and not rule.is_unknown(text):
             number = rule.number(text)
             if number is not None:
-                look = cell_number(number)
+                bounds = cell_number(number)
             elif rule.uncovered is None:
-                look = text  # is refused later
-        codes.append(known.setdefault(look, len(known)))
+                bounds = text  # is refused later
+        codes.append(known.setdefault(bounds, len(known)))
     return np.array(codes, np.int64)
 
 
@@ -342,22 +342,24 @@ def separate_column(policy: Policy) -> str | None:
     (name,) = names
     if name.lower() == RECORDS:
         raise PolicyError(f"Column {name!r}: its table has a column {RECORDS!r} of its own. Rename yours.")
-    taken = [column for column in policy.columns if column.lower() == group_column(name).lower()]
-    if taken:
-        raise PolicyError(f"Column {taken[0]!r} has a name that the groups of {name!r} need. Rename it.")
+    conflicting = [column for column in policy.columns if column.lower() == group_column(name).lower()]
+    if conflicting:
+        raise PolicyError(
+            f"Column {conflicting[0]!r} has a name that the groups of {name!r} need. Rename it."
+        )
     return name
 
 
 def check_columns(policy: Policy, columns: tuple[str, ...]) -> None:
     """Fail closed: the policy and the table must name the same columns."""
-    absent = [name for name in policy.columns if name not in columns]
-    if len(absent) == len(policy.columns):
+    missing = [name for name in policy.columns if name not in columns]
+    if len(missing) == len(policy.columns):
         raise PolicyError(no_such_columns())
-    if absent:
-        message = f"The policy names columns that the table does not have: {', '.join(map(repr, absent))}."
+    if missing:
+        message = f"The policy names columns that the table does not have: {', '.join(map(repr, missing))}."
         if has_half(policy.columns, columns):
             others = [name for name in columns if name not in policy.columns]
-            close = [match for name in absent if (match := nearest(name, others)) is not None]
+            close = [match for name in missing if (match := nearest(name, others)) is not None]
             message += f" Did you mean {', '.join(map(repr, dict.fromkeys(close)))}?" if close else ""
             message += f" The table has: {', '.join(map(repr, columns))}."
         raise PolicyError(message)

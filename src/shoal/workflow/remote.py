@@ -22,9 +22,9 @@ def connect(table: RemoteTable, memory_limit: str | None) -> tuple[Any, Engine |
         from shoal.engines.postgres.engine import Postgres
 
         return table.table, Postgres.at(table.address, memory_limit), lambda: None
-    opened = _ibis_table(table)
+    ibis_table = _ibis_table(table)
     # The tables of a session that is left open keep this connection until they are no longer used.
-    return opened, None, weakref.finalize(opened, opened.get_backend().disconnect)
+    return ibis_table, None, weakref.finalize(ibis_table, ibis_table.get_backend().disconnect)
 
 
 def _ibis_table(table: RemoteTable) -> Any:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from shoal.core.recoding.matching import Saved
 
 
-_DESCENT_SECONDS = 2.0  # to find a node if a search found none in time
+_DESCENT_SECONDS = 2.0  # to find a node after a search that found none in time
 _FINISHING_SECONDS = 10.0  # for refine, cells and local, even if the search has used up its time
 _RAISE_MEMORY = Change("memory_limit", action="Raise {}")
 
@@ -66,16 +66,16 @@ def search(
         from shoal.workflow.infeasible import too_few_records
 
         raise too_few_records(problem)
-    asked = without_idle_levels(problem) if algorithm is None else problem  # else all nodes are searched
-    evaluate = Evaluator(asked, seconds=seconds, progress=progress)
+    searched = without_idle_levels(problem) if algorithm is None else problem  # else all nodes are searched
+    evaluate = Evaluator(searched, seconds=seconds, progress=progress)
     try:
         with interruptible(), compile_events(quiet) as timer:
             evaluate.compiling = lambda: timer.seconds
             result = _search_in_time(evaluate, chosen, seconds, fallback=fallback)
-            stopped_early = evaluate.stopped  # before it could be refined
+            stopped_early = evaluate.stopped  # before the result could be refined
             if not stopped_early:
                 result = _finished(evaluate, result, refine=refine, cells=cells, local=local)
-            if evaluate.stopped and not accepts_best(retained(recode(asked, result))):
+            if evaluate.stopped and not accepts_best(retained(recode(searched, result))):
                 raise KeyboardInterrupt
             if stopped_early:
                 result = _finished(evaluate, result, refine=refine, cells=cells, local=local)
@@ -89,11 +89,11 @@ def search(
 def _infeasible(problem: Problem, chosen: Algorithm, name: str) -> Infeasible:
     """Return the error for a search without a result: what works, or which search may find more."""
     if chosen.guarantee is not Guarantee.LEAST_LOSS and not problem.monotone_models:
-        able = ALGORITHMS.name_of(automatic(problem))
+        suitable = ALGORITHMS.name_of(automatic(problem))
         return Infeasible(
             f"algorithm {name!r} found no acceptable recoding, but others may find one: a privacy model "
             "is not monotone here.",
-            [Change(action=f"Use {able!r} or 'auto'")],
+            [Change(action=f"Use {suitable!r} or 'auto'")],
         )
     from shoal.workflow.infeasible import nearest_miss
 
@@ -141,18 +141,20 @@ def retained(result: Recoded) -> float:
 
 
 def without_idle_levels(problem: Problem) -> Problem:
-    """Fix columns with one value at their lowest level: higher ones give the same classes, no less loss."""
+    """Fix columns with one value at their lowest level: other levels give the same classes, and no less loss."""
     lattice = problem.lattice
-    alone = [len(hierarchy.labels[0]) == 1 for hierarchy in problem.hierarchies]
-    idle = [axis for axis, columns in enumerate(lattice.axes) if all(alone[column] for column in columns)]
+    has_one_value = [len(hierarchy.labels[0]) == 1 for hierarchy in problem.hierarchies]
+    idle = [
+        axis for axis, columns in enumerate(lattice.axes) if all(has_one_value[column] for column in columns)
+    ]
     levels = {lattice.columns[lattice.axes[axis][0]]: lattice.low[axis] for axis in idle}
     return replace(problem, lattice=lattice.narrowed(levels)) if levels else problem
 
 
 def _cannot_honour(name: str, refusal: Refusal, problem: Problem) -> CannotHonour:
-    """Return the error for a refusal; it names an algorithm that works if the refusal has no advice."""
-    able = ALGORITHMS.name_of(automatic(problem))
-    advice = refusal.advice or (Change(action=f"Use {able!r} or 'auto'"),)
+    """Return the error for a refusal; without advice in the refusal, it names an algorithm that works."""
+    suitable = ALGORITHMS.name_of(automatic(problem))
+    advice = refusal.advice or (Change(action=f"Use {suitable!r} or 'auto'"),)
     return CannotHonour(refusal.reason, algorithm=name, advice=advice)
 
 
@@ -173,14 +175,14 @@ def _cannot_finish(problem: Problem, *, refine: bool, cells: Cells, local: bool)
             "cells: any counts the records that match each record, only for k-anonymity without a unit",
             (Change(action="Use cells: true"),),
         )
-    for asked, name in ((refine, "refine"), (bool(cells), "cells"), (local, "local")):
+    for requested, name in ((refine, "refine"), (bool(cells), "cells"), (local, "local")):
         omit = Change(action=f"Leave out {name}")
-        if asked and problem.counts.remote:
+        if requested and problem.counts.remote:
             return Refusal(
                 f"{name} needs all {len(problem.counts):,} combinations in memory, and they do not fit",
                 (_RAISE_MEMORY, omit),
             )
-        if asked and problem.counts.population is not None:
+        if requested and problem.counts.population is not None:
             return Refusal(
                 f"{name} gives classes their own levels, which cannot be looked up in a population",
                 (omit,),
@@ -271,8 +273,8 @@ class Recoded:
                 persons = np.unique(spread.codes[self.suppressed[spread.rows]])
                 if len(persons) < model.least_size:
                     return False
-        kept = np.cumsum(~self.suppressed)
-        merged = Classes(gathered(self.classes.counts, np.where(self.suppressed, 0, kept)))
+        class_numbers = np.cumsum(~self.suppressed)
+        merged = Classes(gathered(self.classes.counts, np.where(self.suppressed, 0, class_numbers)))
         if not all(model.holds(merged, merged.nothing()) for model in self.problem.models):
             return False
         return not (self._empty(domains) & ~self.suppressed).any()
@@ -286,8 +288,8 @@ class Recoded:
             if labels is None:  # a group is a value; that of blanked cells comes last
                 shown = np.array([*[not text for text in domains[name].texts], True])
             else:
-                looks = zip(*labels.values(), strict=True)
-                shown = np.array([all(end in (None, "") for end in look) for look in looks])
+                cell_labels = zip(*labels.values(), strict=True)
+                shown = np.array([all(end in (None, "") for end in label) for label in cell_labels])
             empty &= shown[self.classes.counts.codes(column)]
         return empty
 

@@ -100,12 +100,12 @@ class Session:
         from shoal.workflow.remote import DatabaseReleaseFiles, connect
 
         source, engine, disconnect = connect(table, memory_limit)
-        opened = cls(source, choose_engine(engine or AUTO, source, memory_limit), progress, role)
-        opened._disconnect, opened._folder = disconnect, table.folder
-        opened.files = choose_engine(
-            DatabaseReleaseFiles(memory_limit=memory_limit, remote=opened.engine), None
+        remote_session = cls(source, choose_engine(engine or AUTO, source, memory_limit), progress, role)
+        remote_session._disconnect, remote_session._folder = disconnect, table.folder
+        remote_session.files = choose_engine(
+            DatabaseReleaseFiles(memory_limit=memory_limit, remote=remote_session.engine), None
         )
-        return opened
+        return remote_session
 
     def __enter__(self) -> Session:
         return self

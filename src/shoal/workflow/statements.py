@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from shoal.workflow.release.release import Release
 
 
-_MUCH = 0.5  # a result is poor if more than this share of records is suppressed, or of information is lost
+_MUCH = 0.5  # a result is poor if a larger share of records is suppressed, or of information is lost
 
 _IN_TIME = "; if time runs out, the best so far"
 
@@ -72,7 +72,9 @@ def column_statements(policy: Policy) -> list[str]:
         (sensitive, looked_at),
         (("Kept as they are, and taken to be harmless", "No column is harmless"), _others(policy)),
     ]
-    sentences = [f"{title}: {', '.join(names)}." if names else f"{none}." for (title, none), names in rows]
+    sentences = [
+        f"{title}: {', '.join(names)}." if names else f"{if_none}." for (title, if_none), names in rows
+    ]
     ignored = [name for name in roles.sensitive if name not in looked_at]
     if ignored:
         sentences.insert(3, f"Kept as they are, and protected by no model: {', '.join(ignored)}.")
@@ -145,7 +147,7 @@ _GUARANTEES = {
 
 
 def guarantee_statement(name: str) -> str:
-    """Say in one sentence what an algorithm does and does not guarantee for a release.
+    """Say in one sentence what an algorithm guarantees for a release, and what it does not guarantee.
 
     >>> guarantee_statement("datafly")
     'datafly guarantees that every model holds; it does not guarantee that nothing else loses less.'
@@ -214,14 +216,14 @@ def negotiation_verdict(answer: Negotiation, records: int) -> Verdict:
     offer = answer.exact
     if offer is None:
         return Verdict("warn", "Not possible as asked. Any one of these changes works:")
-    gone = plural(offer.suppressed, "record")
+    suppressed = plural(offer.suppressed, "record")
     if is_ruined(offer.suppressed, records):
-        return Verdict("warn", f"Possible, but {gone} of {records:,} would be suppressed")
+        return Verdict("warn", f"Possible, but {suppressed} of {records:,} would be suppressed")
     if answer.besides:
         others = " and ".join(answer.besides)
-        text = f"Possible for {offer.privacy.text}: {gone} suppressed; {others} not checked yet"
+        text = f"Possible for {offer.privacy.text}: {suppressed} suppressed; {others} not checked yet"
         return Verdict("warn", text)
-    return Verdict("good", f"Yes: {gone} suppressed")
+    return Verdict("good", f"Yes: {suppressed} suppressed")
 
 
 def is_ruined(suppressed: int, records: int) -> bool:

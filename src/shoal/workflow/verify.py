@@ -72,10 +72,10 @@ def recode_reference(reference: OpenTable, recipe: Recipe, columns: Sequence[str
     relaxed = getattr(policy.search_algorithm, "relaxed", False)
     if recipe.levels is None and (relaxed or recipe.regions is None):
         raise NotRecoded("its recipe leaves to chance which records are in a class")
-    absent = [name for name in columns if name not in reference.columns]
-    if absent:
+    missing = [name for name in columns if name not in reference.columns]
+    if missing:
         raise PolicyError(
-            f"The reference lacks columns of the policy: {', '.join(map(repr, absent))}. Give the whole "
+            f"The reference lacks columns of the policy: {', '.join(map(repr, missing))}. Give the whole "
             "input of the release."
         )
     engine = reference.engine
@@ -281,13 +281,13 @@ def other_models(release: Any, policy: Any, recipe: Any = None) -> str | None:
     if recipe is None:
         return None
     try:
-        made, asked = _models(Recipe.load(recipe).policy), _models(Policy.load(policy))
+        recorded, requested = _models(Recipe.load(recipe).policy), _models(Policy.load(policy))
     except UsageError:
-        return None  # verify() reports what is wrong with them
-    if sorted(made) == sorted(asked):
+        return None  # verify() reports errors in these files
+    if sorted(recorded) == sorted(requested):
         return None
-    checked = f"The models of the policy were checked: {', '.join(asked)}."
-    return f"The release was made under other models: {', '.join(made)}. {checked}"
+    checked = f"The models of the policy were checked: {', '.join(requested)}."
+    return f"The release was made under other models: {', '.join(recorded)}. {checked}"
 
 
 def _recipe_beside(release: Any) -> Recipe | None:
@@ -373,8 +373,8 @@ def _judge_release(
 ) -> Verification:
     """Check a release, given whether it contains masked records."""
     if (separate := separate_column(policy)) is not None:
-        lacking = _lacking(policy, [], reference, commands)
-        return _judge_groups(release, policy, s, reference, sensitive_table, separate, lacking)
+        unchecked = _lacking(policy, [], reference, commands)
+        return _judge_groups(release, policy, s, reference, sensitive_table, separate, unchecked)
     if sensitive_table is not None:
         advice = Change("sensitive_table", action="Leave out {}")
         raise UsageError("The policy's algorithm makes no second table.", advice=[advice])
@@ -385,22 +385,24 @@ def _judge_release(
     counted_release = _count_classes(table, policy, quasi, units, reference, **options)
     released = reference_of(counted_release.classes.counts, counted_release.domains)
     _check_reference(released, reference, int(counted_release.classes.sizes[counted_release.masked].sum()))
-    lacking = _lacking(policy, units, reference, commands)
+    unchecked = _lacking(policy, units, reference, commands)
     each = [counted_release] * len(policy.models)
-    absent = [name for name in policy.units if name not in units]
-    if absent and recoded is not None:
-        of_units = [index for index, model in enumerate(policy.privacy_models) if model.unit_column in absent]
+    missing_units = [name for name in policy.units if name not in units]
+    if missing_units and recoded is not None:
+        of_units = [
+            index for index, model in enumerate(policy.privacy_models) if model.unit_column in missing_units
+        ]
         try:
-            again = _with_columns(recoded([*absent, *policy.sensitive_needed]), quasi)
-            counted_input = _count_classes(again, policy, quasi, absent, reference, **options)
+            recoded_input = _with_columns(recoded([*missing_units, *policy.sensitive_needed]), quasi)
+            counted_input = _count_classes(recoded_input, policy, quasi, missing_units, reference, **options)
             _check_same(counted_release, counted_input, quasi)
         except NotRecoded as error:
-            lacking |= dict.fromkeys(of_units, (f"persons cannot be counted: {error}", None))
+            unchecked |= dict.fromkeys(of_units, (f"persons cannot be counted: {error}", None))
         else:
             for index in of_units:
-                del lacking[index]
+                del unchecked[index]
                 each[index] = counted_input
-    verification = _judge(policy, each, reasons, lacking)
+    verification = _judge(policy, each, reasons, unchecked)
     if commands is None or not reasons or wildcards:
         return verification
     return _with_cause(verification, policy, counted_release, len(quasi), commands)
@@ -429,7 +431,7 @@ def _judge_groups(
     reference: Reference,
     sensitive_table: Any,
     separate: str,
-    lacking: Mapping[int, tuple[str, str | None]],
+    unchecked: Mapping[int, tuple[str, str | None]],
 ) -> Verification:
     """Check a release whose sensitive column is in a second table, by groups."""
     from shoal.workflow.release.sensitive_table import count_groups, find_second_table
@@ -439,7 +441,7 @@ def _judge_groups(
     _check_reference(reference_of(counts, domains), reference)
     classes = Classes(counts, sensitive_info(policy, counts, domains, reference))
     counted_release = _CountedClasses(classes, classes.nothing())
-    return _judge(policy, [counted_release] * len(policy.models), reasons, lacking)
+    return _judge(policy, [counted_release] * len(policy.models), reasons, unchecked)
 
 
 @dataclass(frozen=True)
@@ -490,9 +492,11 @@ def _matches(counts: Counts, domains: Mapping[str, Domain], columns: int) -> Cla
 
 def _check_same(release: _CountedClasses, whole: _CountedClasses, quasi: Sequence[str]) -> None:
     """Raise if the recoded input has other classes than the release."""
-    here, there = (class_sizes(table.classes.counts, table.domains, quasi) for table in (release, whole))
-    if here != there:
-        different = len((here - there) | (there - here))
+    released, expected = (
+        class_sizes(table.classes.counts, table.domains, quasi) for table in (release, whole)
+    )
+    if released != expected:
+        different = len((released - expected) | (expected - released))
         raise NotRecoded(
             f"{plural(different, 'class')} of the release {'is' if different == 1 else 'are'} not what its "
             "recipe makes of the reference: give the recipe and the input of this release"
@@ -510,10 +514,10 @@ def _check_reference(released: Reference, reference: Reference, masked: int = 0)
     """Raise if the reference cannot be the input; nulls of masked records are not counted."""
     for name, pairs in released.items():
         values = [(text, number - masked if text is None else number) for text, number in pairs]
-        strange = above_reference(reference[name], values) if name in reference else 0
-        if strange:
+        excess = above_reference(reference[name], values) if name in reference else 0
+        if excess:
             raise DataError(
-                f"The release has {plural(strange, 'value')} of {name!r} that the recipe or reference does "
+                f"The release has {plural(excess, 'value')} of {name!r} that the recipe or reference does "
                 "not have, or has less often. Give those of this release."
             )
 
@@ -540,7 +544,7 @@ def _judge(
     policy: Policy,
     each: Sequence[_CountedClasses],  # the classes for each model
     reasons: list[str],
-    lacking: Mapping[int, tuple[str, str | None]],
+    unchecked_models: Mapping[int, tuple[str, str | None]],
 ) -> Verification:
     checks = []
     unchecked: list[str] = []
@@ -548,13 +552,15 @@ def _judge(
     for index, (written, model, table) in enumerate(zip(policy.models, models, each, strict=True)):
         name, options = named(written)
         classes, blank = table.classes, table.masked
-        reason, command = lacking.get(index, (None, None))
-        judged = table.judged_by(model)
-        refused = judged.sizes < model.least_size if reason is not None else model.violations(judged)
+        reason, command = unchecked_models.get(index, (None, None))
+        checked_on = table.judged_by(model)
+        refused = checked_on.sizes < model.least_size if reason is not None else model.violations(checked_on)
         mask = refused & ~blank
         records = int(classes.sizes[mask].sum())
-        # Masked records are a class of the release, too.
-        holds = reason is not None or all(model.holds(classes, gone) for gone in (blank, classes.nothing()))
+        # Masked records form a class of the release, too.
+        holds = reason is not None or all(
+            model.holds(classes, suppressed) for suppressed in (blank, classes.nothing())
+        )
         passed = not mask.any() and holds
         if passed and reason is not None:
             run = f". Run: {command}" if command else ""
@@ -572,17 +578,17 @@ def _judge(
         are = "is" if masked == 1 else "are"
         reasons.append(f"{plural(masked, 'masked record')} {are} fewer than {least:,}")
     matched = each[0].matches or classes
-    kept, records_of = matched.sizes[~blank], classes.sizes[~blank]
+    sizes, records_of = matched.sizes[~blank], classes.sizes[~blank]
     return Verification(
         verified=not reasons and not unchecked,
         records=classes.records,
-        classes=len(kept),
-        smallest_class=int(kept.min()) if len(kept) else 0,
+        classes=len(sizes),
+        smallest_class=int(sizes.min()) if len(sizes) else 0,
         masked=masked,
         models=tuple(checks),
         reasons=tuple(reasons),
         unchecked=tuple(unchecked),
-        exposure=exposure_of(kept, records_of),
+        exposure=exposure_of(sizes, records_of),
         wildcards=each[0].matches is not None,
     )
 
@@ -604,7 +610,7 @@ def _with_cause(
     columns: int,
     commands: VerifyCommands,
 ) -> Verification:
-    """Ask for the recipe if models hold only when a blanked cell matches every value."""
+    """Advise giving the recipe if models hold only when a blanked cell matches every value."""
     matches = _matches(released.classes.counts, released.domains, columns)
     checks, unchecked = list(verification.models), list(verification.unchecked)
     for index, (check, model) in enumerate(zip(checks, policy.privacy_models, strict=True)):
@@ -625,9 +631,9 @@ def flag_masked(table: OpenTable, policy: Policy) -> tuple[OpenTable, str]:
 
     A record with a sensitive value is not masked.
     """
-    roles, there = policy.roles, table.columns
+    roles, available = policy.roles, table.columns
     quasi = [shown for name in roles.quasi_identifiers for shown in policy.released(name)]
-    names = [name for name in (*quasi, *roles.sensitive) if name in there]
+    names = [name for name in (*quasi, *roles.sensitive) if name in available]
     flagged, flag = table.engine.flag_empty(table.table, names)
     return table.with_table(flagged), flag
 

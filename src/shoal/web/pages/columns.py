@@ -20,7 +20,7 @@ from shoal.web.workspace.table import ROLES, ColumnAnswer, IdentifierAnswer
 from shoal.wording import percent, plural
 
 ROWS_PER_TURN = 10  # rows drawn before the task yields to other users
-ROWS_PER_PAGE = 100  # at every change, a browser needs time for each row
+ROWS_PER_PAGE = 100  # a browser needs time for each row at every change
 _FEW = 8  # with at most this many columns, there is no filter
 _HEAD = (
     ("Column", ""), ("Values", "figure"), ("Distinct", "r figure"), ("Missing", "r figure"),

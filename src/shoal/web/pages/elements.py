@@ -170,7 +170,7 @@ def text_field(
         line = error_line()
 
     def changed(event: Any) -> Any:
-        if str(event.args) == element._props[_FIELD_VALUE]:  # already reported when the field lost focus
+        if str(event.args) == element._props[_FIELD_VALUE]:  # reported when the field lost focus
             return None
         with element._props.suspend_updates():
             element._props[_FIELD_VALUE] = str(event.args)
@@ -299,7 +299,7 @@ def bars(counts: Sequence[int], text: str) -> str:
 
 def slider(label: str, value: int, highest: int, on_change: Callable[[int], Any], lowest: int = 0) -> Element:
     """Add a slider; `on_change` gets each value while it moves."""
-    ends = {"min": lowest, "max": highest}  # set before the value, because they limit it
+    ends = {"min": lowest, "max": highest}  # set before the value, which they limit
     element = box("", "input", type="range", **ends, **{_FIELD_VALUE: value}, step=1, aria_label=label)
     _listen(element, "input", _FIELD_VALUE, int, on_change, _NUMBER, throttle=0.03)
     return element

@@ -92,7 +92,7 @@ class TableChoice:
             self.sheet_box = elements.box("")
             self.error = elements.error_line()
             self.job_view = JobView(tab, "open", self.show_table)
-            if not was_open and tab.workspace.table.inspection is not None:  # opened meanwhile
+            if not was_open and tab.workspace.table.inspection is not None:  # the table was opened meanwhile
                 ui.timer(0.01, lambda: self.show_table(None), once=True)
             with elements.box("line"):
                 ProjectUpload(tab, self.job_view, self.show_error)

@@ -217,7 +217,7 @@ def _is_foreign(scope: Scope, request: RequestInfo) -> bool:
     follows_link = request.headers.get("sec-fetch-mode") == "navigate" and not _changes(scope)
     if site in ("cross-site", "same-site") and not follows_link:
         return True
-    if origin == "null":  # the browser hides the origin of the page
+    if origin == "null":  # the browser does not disclose the origin of the page
         return site != "same-origin"
     return origin is not None and parse_origin(origin) != request.origin
 

@@ -68,7 +68,7 @@ class History:
             self.add_edit()
 
     def reset(self) -> None:
-        """Keep only the current state, so that nothing can be undone or redone."""
+        """Remove all states except the current one, so that nothing can be undone or redone."""
         with self.draft.table.changes.lock:
             self.states = self.states[self.position : self.position + 1]
             self.position = len(self.states) - 1

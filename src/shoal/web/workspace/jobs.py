@@ -64,7 +64,7 @@ class Slots:
         waiting = [slot for slot in self._slots if slot.state == "waiting"]
         if not waiting or running.total() >= self.most:
             return None
-        slot = min(waiting, key=lambda slot: running[slot.user])  # on a tie, the oldest
+        slot = min(waiting, key=lambda slot: running[slot.user])  # the oldest on a tie
         return slot if not running[slot.user] or running.total() < self.at_once else None
 
     def _count(self, state: str) -> Counter[str]:

@@ -29,7 +29,7 @@ from shoal.workflow.session import AUTO, OpenTable, session
 from shoal.workflow.utility.labels import CellText
 from shoal.workflow.verify import WILDCARDS
 
-_K = 5  # used if neither the policy nor the recipe gives k
+_K = 5  # the default if neither the policy nor the recipe gives k
 _SEVERAL = -2  # the code that the kernels use for several values
 
 
@@ -163,22 +163,22 @@ def _attack(
     notes: list[str],
     reveal: int,
 ) -> Attack:
-    there = _counted(release, [part for one, _ in columns for part in one.parts], secrets)
+    released = _counted(release, [part for one, _ in columns for part in one.parts], secrets)
     names = [name for _, name in columns]
-    here = _counted(persons, names)
-    sizes, codes, read = _linked(columns, there, here, secrets, notes)
+    known_persons = _counted(persons, names)
+    sizes, codes, read = _linked(columns, released, known_persons, secrets, notes)
     learnt = dict(zip(secrets, codes, strict=True))
     others = [name for name in persons.columns if name not in names]
-    whole = here
+    shown_persons = known_persons
     if others and reveal and (sizes == 1).any():  # the other columns are only needed to show persons
-        whole = _counted(persons, [*names, *others])
-    people = here.counts.sizes
+        shown_persons = _counted(persons, [*names, *others])
+    people = known_persons.counts.sizes
     exposure = _exposure(sizes, people)
     return Attack(
         on=tuple(one.name for one, _ in columns),
-        persons=here.counts.records,
+        persons=known_persons.counts.records,
         matched=exposure.total,
-        unmatched=here.counts.records - exposure.total,
+        unmatched=known_persons.counts.records - exposure.total,
         singled_out=exposure.unique,
         k=k,
         below_k=exposure.below(k),
@@ -187,7 +187,9 @@ def _attack(
         notes=tuple(notes),
         conclusive=read and exposure.total > 0,
         exposure=exposure,
-        revealed=_revealed(persons.columns, whole, here, sizes == 1, learnt, there, reveal),
+        revealed=_revealed(
+            persons.columns, shown_persons, known_persons, sizes == 1, learnt, released, reveal
+        ),
     )
 
 
@@ -208,60 +210,60 @@ def _sensitive(
     columns: Sequence[ReleasedColumn],
     available: Sequence[str],
 ) -> tuple[list[str], list[str]]:
-    """Return the sensitive columns (those given, else the policy's), and notes on those not released."""
-    given = [named] if isinstance(named, str) else list(named)
-    taken = {part for one in columns for part in one.parts}
-    if given:
-        check_asked(given, available, kind="sensitive column", where="release", beside=taken)
-    for name in given:
-        if name in taken:
+    """Return the sensitive columns (those requested, else the policy's), and notes on those not released."""
+    requested = [named] if isinstance(named, str) else list(named)
+    known_parts = {part for one in columns for part in one.parts}
+    if requested:
+        check_asked(requested, available, kind="sensitive column", where="release", beside=known_parts)
+    for name in requested:
+        if name in known_parts:
             raise UsageError(
                 f"{name!r} is both known and sensitive: nothing could be learnt. Leave it out of one."
             )
-    if given or knowledge.policy is None:
-        return given, []
-    policy_names = [name for name in knowledge.policy.roles.sensitive if name not in taken]
-    absent = [
+    if requested or knowledge.policy is None:
+        return requested, []
+    policy_names = [name for name in knowledge.policy.roles.sensitive if name not in known_parts]
+    missing = [
         f"{name!r} is not in the release, so nothing is learnt of it there."
         for name in policy_names
         if name not in available
     ]
-    return [name for name in policy_names if name in available], absent
+    return [name for name in policy_names if name in available], missing
 
 
 def _linked(
     columns: Sequence[tuple[ReleasedColumn, str]],
-    there: _Counted,
-    here: _Counted,
+    released: _Counted,
+    persons: _Counted,
     secrets: Sequence[str],
     notes: list[str],
 ) -> tuple[IntArray, IntArray, bool]:
-    """Match every known combination, and return whether at least one value of each column could be read.
+    """Match every known combination; also return whether at least one value of each column could be read.
 
-    A note is added for values that could not be parsed.
+    Notes are added on values that could not be parsed.
     """
     labels, compatible, read = [], [], []
     index = 0
     for one, name in columns:
-        codes, looks = one.codes(there.counts, there.domains, index)
+        codes, label_texts = one.codes(released.counts, released.domains, index)
         index += len(one.parts)
         labels.append(codes)
-        compatibility, some = match_column(one, looks, here.domains[name].texts, notes)
+        compatibility, is_read = match_column(one, label_texts, persons.domains[name].texts, notes)
         compatible.append(compatibility)
-        read.append(some)
-    only = [_only(there.counts, name, there.domains[name]) for name in secrets]
-    values = np.stack([here.counts.codes(column) for column in range(len(columns))])
-    codes = np.array(only, np.int64).reshape(len(secrets), len(there.counts))
-    return *link(np.stack(labels), there.counts.sizes, codes, values, compatible), all(read)
+        read.append(is_read)
+    only = [_only(released.counts, name, released.domains[name]) for name in secrets]
+    values = np.stack([persons.counts.codes(column) for column in range(len(columns))])
+    codes = np.array(only, np.int64).reshape(len(secrets), len(released.counts))
+    return *link(np.stack(labels), released.counts.sizes, codes, values, compatible), all(read)
 
 
 def _only(counts: Counts, name: str, domain: Domain) -> IntArray:
     """Return the only sensitive code of each combination; `_SEVERAL` if it is missing or not the only one."""
     entries = counts.sensitive[name]
     only_codes = np.full(len(counts), _SEVERAL)
-    alone = np.bincount(entries.rows, minlength=len(counts))[entries.rows] == 1
-    there = np.array([text is not None for text in domain.texts])[entries.codes]
-    only_codes[entries.rows[alone & there]] = entries.codes[alone & there]
+    single = np.bincount(entries.rows, minlength=len(counts))[entries.rows] == 1
+    has_value = np.array([text is not None for text in domain.texts])[entries.codes]
+    only_codes[entries.rows[single & has_value]] = entries.codes[single & has_value]
     return only_codes
 
 
@@ -276,27 +278,29 @@ def _exposure(sizes: IntArray, people: IntArray) -> Exposure:
 def _revealed(
     columns: Sequence[str],
     whole: _Counted,
-    here: _Counted,
-    alone: BoolArray,
+    matched_persons: _Counted,
+    singled_out: BoolArray,
     codes: Mapping[str, IntArray],
-    there: _Counted,
+    released: _Counted,
     most: int,
 ) -> tuple[Person, ...]:
     """Return some singled-out persons: the whole row of known values, and what is learnt."""
-    if not (most and alone.any()):
+    if not (most and singled_out.any()):
         return ()
-    joined = range(len(here.domains))
-    both = [np.concatenate((here.counts.codes(index), whole.counts.codes(index))) for index in joined]
-    of = numbered(packed(both))[len(alone) :]  # the joined combinations come first and are distinct
+    joined = range(len(matched_persons.domains))
+    both = [
+        np.concatenate((matched_persons.counts.codes(index), whole.counts.codes(index))) for index in joined
+    ]
+    match = numbered(packed(both))[len(singled_out) :]  # the joined combinations come first and are distinct
     persons: list[Person] = []
-    for row in np.flatnonzero(alone[of])[:most].tolist():
+    for row in np.flatnonzero(singled_out[match])[:most].tolist():
         known = {
             name: domain.texts[int(whole.counts.codes(index)[row])]
             for index, (name, domain) in enumerate(whole.domains.items())
         }
-        learnt_codes = {name: int(each[of[row]]) for name, each in codes.items()}
+        learnt_codes = {name: int(each[match[row]]) for name, each in codes.items()}
         learnt = {
-            name: there.domains[name].texts[code] or "" for name, code in learnt_codes.items() if code >= 0
+            name: released.domains[name].texts[code] or "" for name, code in learnt_codes.items() if code >= 0
         }
         person = Person({name: known[name] for name in columns}, learnt)
         persons += [person] * int(whole.counts.sizes[row])

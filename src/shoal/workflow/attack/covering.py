@@ -153,7 +153,7 @@ class ScaleIndex:
     def overlapping(self, span: Span) -> IntArray:
         """Return the indices of the values whose intervals overlap a span."""
         last = bisect_right(self._listed[0], span.high)
-        first = bisect_left(self._listed[1], span.low)  # all intervals before it end below the span
+        first = bisect_left(self._listed[1], span.low)  # all earlier intervals end below the span
         indices = self.indices[first:last]
         return indices if self.ordered else indices[self.highs[first:last] >= span.low]
 
@@ -222,7 +222,7 @@ def check_readable(
 def _is_read(
     column: ReleasedColumn, labels: Sequence[Meaning], values: ValueIndex, more: Sequence[Iterable[str]]
 ) -> BoolArray:
-    """Return which values could be read: those on a scale of their column, or words in a column of words."""
+    """Return which values could be read: those on a scale, or words if the column contains words."""
     rule = column.reader.rule
     if rule is not None and rule.scale:
         return values.on_scales()
@@ -283,7 +283,7 @@ def match_column(
 
     A note is added for labels and values that could not be read.
     """
-    if MISSING in texts:  # a known value has this text, so it is an ordinary value
+    if MISSING in texts:  # a known value has this text, so the text does not mean a null
         column = replace(column, reader=replace(column.reader, as_is=True))
     rule = column.reader.rule
     labels, values, written = _read(column, label_texts, texts, notes)

@@ -65,7 +65,7 @@ class Reader:
 
     rule: Builder | None = None  # the policy's hierarchy
     covers: Mapping[tuple[CellText, ...], Cover] | None = None  # a recipe's groups, by released text
-    levels: bool = False  # bands are those of the hierarchy, not of regions
+    levels: bool = False  # bands are those of the hierarchy's levels, not of regions
     several: bool = False  # a cell may hold several labels: Europe or Asia
     as_is: bool = False  # the text "missing" is an ordinary value, and does not stand for a null
 
@@ -74,20 +74,22 @@ class Reader:
         present_texts = [text for text in texts if text is not None]
         spans_by_text = dict(zip(present_texts, spans_at(present_texts, self.rule), strict=True))
         others = [text for text in present_texts if text in written]
-        also = dict(zip(others, spans_at([written[text] for text in others], self.rule), strict=True))
-        also |= {text: self.label(written[text]).spans for text in others if not also[text]}  # a range
+        other_spans = dict(zip(others, spans_at([written[text] for text in others], self.rule), strict=True))
+        other_spans |= {
+            text: self.label(written[text]).spans for text in others if not other_spans[text]
+        }  # a range
         meanings = []
         for text in texts:
             meaning = EVERYTHING if text is None else self.label(text, spans_by_text[text])
-            more = also.get(text or "", ())
+            more = other_spans.get(text or "", ())
             if more and not meaning.everything:
                 spans = tuple(dict.fromkeys((*meaning.spans, *more)))
                 meaning = replace(meaning, spans=spans, understood=True)
             meanings.append(meaning)
         return meanings
 
-    def label(self, text: CellText, places: tuple[Span, ...] | None = None) -> Meaning:
-        """Read a label; None covers every value. `places` are its positions, if already computed."""
+    def label(self, text: CellText, positions: tuple[Span, ...] | None = None) -> Meaning:
+        """Read a label; None covers every value. `positions` are its spans, if already computed."""
         if text is None or self.tells_nothing(text):
             return EVERYTHING
         cover = (self.covers or {}).get((text,))
@@ -102,7 +104,7 @@ class Reader:
         if (plain := plain_cell(text)) != text:  # the text without the apostrophe for spreadsheets
             meaning = self.label(plain)
             return meaning if meaning.everything else replace(meaning, texts=meaning.texts | {text})
-        return self._shaped(text, places)
+        return self._shaped(text, positions)
 
     def bounds(self, lower: CellText, upper: CellText) -> Meaning:
         """Read the two bounds of a band, each released in its own column."""
@@ -127,8 +129,8 @@ class Reader:
     @property
     def written(self) -> frozenset[str]:
         """The labels and values that the hierarchy or a recipe lists."""
-        looks = (text for look in self.covers or () for text in look if text is not None)
-        return frozenset((*self._groups, *looks))
+        texts = (text for covered in self.covers or () for text in covered if text is not None)
+        return frozenset((*self._groups, *texts))
 
     @cached_property
     def _groups(self) -> Mapping[str, list[str]]:
@@ -198,9 +200,7 @@ class Reader:
             prefix = text[: text.index(TOP)]
             return Meaning(texts=label_texts, prefixes=(prefix,)) if prefix else EVERYTHING
         places = tuple(dict.fromkeys([*spans, *(self._places(text) if places is None else places)]))
-        plain = isinstance(
-            self.rule, Flat | Prefix | RareValues | Classified
-        )  # any other text is itself a value
+        plain = isinstance(self.rule, Flat | Prefix | RareValues | Classified)  # any other text is a value
         lists = self.rule is not None and not self.rule.scale and bool(self.rule.listed())
         read = bool(places and not lists) or bool(between) or plain
         return Meaning(texts=label_texts, spans=places, understood=read)

@@ -41,11 +41,11 @@ class Lists(NamedTuple):
 
 
 @compiled
-def _lower(numbers: IntArray, low: int, high: int, wanted: int) -> int:
-    """Return the first index from low up to high whose number is at least `wanted`."""
+def _lower(numbers: IntArray, low: int, high: int, target: int) -> int:
+    """Return the first index from low up to high whose number is at least `target`."""
     while low < high:
         middle = (low + high) >> 1
-        if numbers[middle] < wanted:
+        if numbers[middle] < target:
             low = middle + 1
         else:
             high = middle
@@ -224,8 +224,8 @@ class Compatible:
         codes = np.empty(len(self.free), np.int64)
         starts, free = self.starts.tolist(), self.free.tolist()
         for value in range(len(codes)):
-            look = None if free[value] else self.labels[starts[value] : starts[value + 1]].tobytes()
-            codes[value] = number = known.setdefault(look, len(known))
+            key = None if free[value] else self.labels[starts[value] : starts[value + 1]].tobytes()
+            codes[value] = number = known.setdefault(key, len(known))
             if number == len(first):
                 first.append(value)
         pieces = [self.labels[starts[value] : starts[value + 1]] for value in first]
@@ -289,7 +289,7 @@ def joined(
     columns: Sequence[Compatible],
     sizes: IntArray,
 ) -> Joined:
-    """Sort both sides by columns, starting with those that leave the fewest rows to compare."""
+    """Sort both sides by columns. The columns that leave the fewest rows to compare come first."""
     shares = [
         column.share(column_labels, sizes, values)
         for column, column_labels, values in zip(columns, released, known, strict=True)

@@ -52,14 +52,14 @@ class Knowledge:
         whole_groups = (
             bool(self.policy.columns[name].min_level) and named(self.policy.algorithm)[0] == "mondrian"
         )
-        several = whole_groups or self.policy.local_labels > 1
-        return Reader(self.policy.builder(name), self._covers(name), self.levels, several, as_is)
+        several_labels = whole_groups or self.policy.local_labels > 1
+        return Reader(self.policy.builder(name), self._covers(name), self.levels, several_labels, as_is)
 
     def _covers(self, name: str) -> Mapping[tuple[CellText, ...], Cover] | None:
         if self.regions is None or self.regions.labels[name] is None:
             return None
-        looks = zip(*(self.regions.labels[name] or {}).values(), strict=True)
-        texts = [tuple(_text(part) for part in look) for look in looks]
+        cell_texts = zip(*(self.regions.labels[name] or {}).values(), strict=True)
+        texts = [tuple(_text(part) for part in cell) for cell in cell_texts]
         return dict(zip(texts, self.regions.covers[name], strict=True))
 
 
@@ -102,12 +102,12 @@ class ReleasedColumn:
         return codes, [(lower[low], upper[high]) for low, high in pairs]
 
     def meanings(
-        self, looks: Sequence[tuple[CellText, ...]], written: Mapping[str, str] | None = None
+        self, label_texts: Sequence[tuple[CellText, ...]], written: Mapping[str, str] | None = None
     ) -> list[Meaning]:
         """Return what each released text covers; `written` holds other forms of the texts."""
         if len(self.parts) == 1:
-            return self.reader.labels([look[0] for look in looks], written or {})
-        return [self.reader.bounds(*look) for look in looks]
+            return self.reader.labels([label[0] for label in label_texts], written or {})
+        return [self.reader.bounds(*label) for label in label_texts]
 
 
 def shown(name: str, knowledge: Knowledge, available: Sequence[str]) -> ReleasedColumn | None:

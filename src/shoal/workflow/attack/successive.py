@@ -102,24 +102,28 @@ def intersect(
     policy = load_policy(policy, engine)
     k = Knowledge(policy).k or 1
     with session(new, engine, role="release") as s:
-        for release, given in ((new, recipe), (old, old_recipe)):
+        for release, recipe_path in ((new, recipe), (old, old_recipe)):
             recover(release, s.engine)
-            recover_recipe(given, s.engine)
+            recover_recipe(recipe_path, s.engine)
         if table is not None:
             recipes = _recipe(new, recipe), _recipe(old, old_recipe)
             releases = s.table, s.open(old, "older release")
             sizes = _exact(s.open(table, "table"), list(zip(releases, recipes, strict=True)))
-            few = sizes[sizes < k]
-            least, pairs, records, proven = int(sizes.min()), len(sizes), int(few.sum()), True
+            small = sizes[sizes < k]
+            least, pairs, records, proven = int(sizes.min()), len(sizes), int(small.sum()), True
         else:
             knowledge = knowledge_of(policy, recipe), knowledge_of(old_policy or policy, old_recipe)
             releases = s.table, s.open(old, "older release")
             least, pairs, records, proven = estimated(releases, knowledge, k)
     remaining = least or None
-    alike = _same_recoding(_readable_recipe(new, recipe), _readable_recipe(old, old_recipe))
-    warning = _warning(least, k, exact=table is not None, alike=alike) if pairs and least < k else None
+    same_recoding = _same_recoding(_readable_recipe(new, recipe), _readable_recipe(old, old_recipe))
+    warning = (
+        _warning(least, k, exact=table is not None, same_recoding=same_recoding)
+        if pairs and least < k
+        else None
+    )
     note = None if proven or warning else _UNPROVEN
-    return Intersection(k, remaining, table is not None, pairs, records, warning, note, alike)
+    return Intersection(k, remaining, table is not None, pairs, records, warning, note, same_recoding)
 
 
 _UNPROVEN = (
@@ -128,14 +132,17 @@ _UNPROVEN = (
 )
 
 
-def _warning(remaining: int, k: int, *, exact: bool, alike: bool | None) -> str:
+def _warning(remaining: int, k: int, *, exact: bool, same_recoding: bool | None) -> str:
     """Say what is wrong and what to do, without showing a value of the data."""
-    many = f"{plural(remaining, 'record')} that can be a person's, although {k:,} were requested."
+    remaining_text = f"{plural(remaining, 'record')} that can be a person's, although {k:,} were requested."
     if exact:
-        advice = "Publish one of the two alone." if alike else _RECODE
-        return f"Someone with both releases is left with {many} {advice}"
-    message = f"If the same persons are in both releases, someone with both may be left with as few as {many}"
-    if alike:
+        advice = "Publish one of the two alone." if same_recoding else _RECODE
+        return f"Someone with both releases is left with {remaining_text} {advice}"
+    message = (
+        "If the same persons are in both releases, someone with both may be left with as few as "
+        f"{remaining_text}"
+    )
+    if same_recoding:
         return f"{message} {_ALIKE} {_SERIES}"
     return f"{message} {_RECODE} {_SERIES} The table that both were made from gives the exact number."
 
@@ -148,10 +155,10 @@ _ALIKE = (
 _SERIES = "If they are of different persons, as in a series, this check does not apply."
 
 
-def _readable_recipe(release: Any, given: Any) -> Recipe | None:
+def _readable_recipe(release: Any, path: Any) -> Recipe | None:
     """Return a release's recipe if it is available and can be read."""
     try:
-        return _recipe(release, given)
+        return _recipe(release, path)
     except UsageError:
         return None
 
@@ -179,10 +186,10 @@ def _rule(recipe: Recipe, name: str) -> Builder:
     return replace(rule, csv="") if isinstance(rule, Csv) else rule
 
 
-def _recipe(release: Any, given: Any) -> Recipe:
-    """Return the recipe that is given, else the one in the private folder next to the release."""
-    if given is not None:
-        return Recipe.load(given)
+def _recipe(release: Any, path: Any) -> Recipe:
+    """Return the given recipe, else the one in the private folder next to the release."""
+    if path is not None:
+        return Recipe.load(path)
     if isinstance(release, str | Path) and private_folder(Path(release)).is_dir():
         return Recipe.load(private_folder(Path(release)))
     raise UsageError(
@@ -191,13 +198,13 @@ def _recipe(release: Any, given: Any) -> Recipe:
 
 
 def _exact(table: OpenTable, releases: Sequence[tuple[OpenTable, Recipe]]) -> IntArray:
-    """Group records by their classes in both releases and return the sizes, without records in neither."""
+    """Group records by their classes in both releases; return the sizes of the groups."""
     for _, recipe in releases:
         check_columns(recipe.policy, table.columns)
     every = [recipe.policy.roles.quasi_identifiers for _, recipe in releases]
     columns = list(dict.fromkeys(name for names in every for name in names))
     counts = table.count(columns)[0].in_memory()
-    looks = []
+    classes_by_release = []
     for (release, recipe), names in zip(releases, every, strict=True):
         release_counts, domains, classes = _classes(table, recipe)
         both = []
@@ -207,13 +214,13 @@ def _exact(table: OpenTable, releases: Sequence[tuple[OpenTable, Recipe]]) -> In
                 np.concatenate((release_counts.codes(index), codes if merged is None else merged[codes]))
             )
         # The combinations of the release come first and are distinct. Suppressed classes become 0.
-        of = numbered(packed(both))[len(release_counts) :]
-        looks.append(classes[of] + 1)
+        position = numbered(packed(both))[len(release_counts) :]
+        classes_by_release.append(classes[position] + 1)
         sizes = np.bincount(classes + 1, release_counts.sizes)[1:].astype(np.int64)
         _check(release, recipe, sizes[sizes > 0], release_counts.records)
-    kept = (looks[0] > 0) | (looks[1] > 0)
-    cells = numbered(packed([look[kept] for look in looks]))
-    return np.bincount(cells, counts.sizes[kept]).astype(np.int64)
+    released = (classes_by_release[0] > 0) | (classes_by_release[1] > 0)
+    cells = numbered(packed([release_classes[released] for release_classes in classes_by_release]))
+    return np.bincount(cells, counts.sizes[released]).astype(np.int64)
 
 
 def _classes(table: OpenTable, recipe: Recipe) -> tuple[Counts, Mapping[str, Domain], IntArray]:
@@ -252,17 +259,18 @@ def _check(release: OpenTable, recipe: Recipe, sizes: IntArray, records: int) ->
     """Raise if the release was not made from this input and recipe: its records or classes differ."""
     policy = recipe.policy
     shown = [part for name in policy.roles.quasi_identifiers for part in policy.released(name)]
-    there = release.count(shown)[0].in_memory().sizes
-    rows, kept = int(there.sum()), int(sizes.sum())
-    expected = {kept, records} if policy.masks else {kept}
+    released_sizes = release.count(shown)[0].in_memory().sizes
+    rows, expected_count = int(released_sizes.sum()), int(sizes.sum())
+    expected = {expected_count, records} if policy.masks else {expected_count}
     if rows not in expected:
         raise DataError(
-            f"A release has {plural(rows, 'record')}, and its recipe keeps {kept:,} of the input: they do "
-            "not belong together. Give the table that both releases were made from, and their recipes. If "
-            "each was made from a table of its own, there is no exact answer: leave the input out."
+            f"A release has {plural(rows, 'record')}, and its recipe keeps {expected_count:,} "
+            "of the input: they do not belong together. Give the table that both releases were made from, "
+            "and their recipes. If each was made from a table of its own, there is no exact answer: "
+            "leave the input out."
         )
-    masked = [rows - kept] if rows > kept else []
-    if sorted(there.tolist()) != sorted([*sizes.tolist(), *masked]):
+    masked = [rows - expected_count] if rows > expected_count else []
+    if sorted(released_sizes.tolist()) != sorted([*sizes.tolist(), *masked]):
         raise UsageError(_OTHERS)
 
 
@@ -320,14 +328,14 @@ def estimated(
     return *_compare_other_classes(common, new, old, ids, k), False
 
 
-def _links(policies: Sequence[Policy], releases: Sequence[OpenTable], taken: set[str]) -> list[str]:
+def _links(policies: Sequence[Policy], releases: Sequence[OpenTable], used: set[str]) -> list[str]:
     """Return the columns that are unchanged in both releases."""
     unchanged = (Role.SENSITIVE, Role.OTHER)
     return [
         name
         for name in releases[0].columns
         if name in releases[1].columns
-        and name not in taken
+        and name not in used
         and all(name in policy.columns and policy.columns[name].role in unchanged for policy in policies)
     ]
 
@@ -335,7 +343,8 @@ def _links(policies: Sequence[Policy], releases: Sequence[OpenTable], taken: set
 def _side(
     table: OpenTable, shown_columns: Mapping[str, ReleasedColumn], common: Sequence[str], links: Sequence[str]
 ) -> _Side:
-    columns = sorted(shown_columns.values(), key=lambda one: one.name not in common)  # the common ones first
+    # Columns of both releases come first.
+    columns = sorted(shown_columns.values(), key=lambda one: one.name not in common)
     parts = [part for one in columns for part in one.parts]
     counts, domains = table.count([*parts, *links])
     counts = counts.in_memory()
@@ -343,16 +352,16 @@ def _side(
     domains = {name: _unescaped(domain, written.get(name, ())) for name, domain in domains.items()}
     of = numbered(packed([counts.codes(index) for index in range(len(parts))]))
     first = np.unique(of, return_index=True)[1]
-    codes, looks, texts = [], [], []
+    codes, meanings, texts = [], [], []
     index = 0
     for one in columns[: len(common)]:
         column_codes, released = one.codes(counts, domains, index)
         codes.append(column_codes[first])
-        looks.append(one.meanings(released))
+        meanings.append(one.meanings(released))
         texts.append(released)
         index += len(one.parts)
     values = [(counts.codes(len(parts) + n), domains[name]) for n, name in enumerate(links)]
-    return _Side(codes, looks, texts, len(columns) > len(common), of, values, counts.sizes)
+    return _Side(codes, meanings, texts, len(columns) > len(common), of, values, counts.sizes)
 
 
 def _unescaped(domain: Domain, written: Collection[str]) -> Domain:
@@ -364,10 +373,12 @@ def _common_codes(new: _Side, old: _Side) -> tuple[IntArray, IntArray]:
     if not new.links:
         return np.zeros(len(new.of), np.int64), np.zeros(len(old.of), np.int64)
     both = []
-    for (new_codes, domain), (other, there) in zip(new.links, old.links, strict=True):
+    for (new_codes, domain), (old_codes, old_domain) in zip(new.links, old.links, strict=True):
         codes: dict[CellText, int] = {}
-        maps = [np.array([codes.setdefault(text, len(codes)) for text in d.texts]) for d in (domain, there)]
-        both.append(np.concatenate((maps[0][new_codes], maps[1][other])))
+        maps = [
+            np.array([codes.setdefault(text, len(codes)) for text in d.texts]) for d in (domain, old_domain)
+        ]
+        both.append(np.concatenate((maps[0][new_codes], maps[1][old_codes])))
     ids = numbered(packed(both))
     return ids[: len(new.of)], ids[len(new.of) :]
 
@@ -381,21 +392,25 @@ def _compare_same_classes(
     new: _Side, old: _Side, ids: tuple[IntArray, IntArray], k: int
 ) -> tuple[int, int, int]:
     """Compare the releases class by class; both show the same classes."""
-    looks: dict[object, int] = {}
+    class_numbers: dict[object, int] = {}
     tables = []
     for side, side_ids in zip((new, old), ids, strict=True):
-        classes = np.array([looks.setdefault(look, len(looks)) for look in _released(side)])
+        classes = np.array(
+            [class_numbers.setdefault(labels, len(class_numbers)) for labels in _released(side)]
+        )
         tables.append((classes[side.of], side_ids, side.sizes))
     keys = numbered(packed([np.concatenate([table[n] for table in tables]) for n in (0, 1)]))
     size, cut = int(keys.max()) + 1, len(new.of)
-    mine, other = (
+    new_sizes, old_sizes = (
         np.bincount(part, table[2], size)
         for part, table in zip((keys[:cut], keys[cut:]), tables, strict=True)
     )
-    both = np.minimum(mine, other)
+    both = np.minimum(new_sizes, old_sizes)
     of = np.empty(size, np.int64)
     of[keys] = np.concatenate([table[0] for table in tables])
-    return _summary([np.bincount(of, part).astype(np.int64) for part in (both, mine - both, other - both)], k)
+    return _summary(
+        [np.bincount(of, part).astype(np.int64) for part in (both, new_sizes - both, old_sizes - both)], k
+    )
 
 
 def _summary(parts: Sequence[IntArray], k: int) -> tuple[int, int, int]:
@@ -410,15 +425,15 @@ def _compare_other_classes(
     names: Sequence[str], new: _Side, old: _Side, ids: tuple[IntArray, IntArray], k: int
 ) -> tuple[int, int, int]:
     columns = []
-    for name, mine, other in zip(names, new.looks, old.looks, strict=True):
-        looks = (
+    for name, new_meanings, old_meanings in zip(names, new.looks, old.looks, strict=True):
+        resolved = (
             resolve_unread(one, ValueIndex.of_meanings(two), rule=True)[0]
-            for one, two in ((mine, other), (other, mine))
+            for one, two in ((new_meanings, old_meanings), (old_meanings, new_meanings))
         )
-        ours, theirs = looks
-        columns.append(match_labels(name, theirs, ValueIndex.of_meanings(ours)))
+        new_resolved, old_resolved = resolved
+        columns.append(match_labels(name, old_resolved, ValueIndex.of_meanings(new_resolved)))
     released, known = list(old.codes), list(new.codes)
-    if old.extra:  # one label per class, which covers everything, separates identical classes
+    if old.extra:  # one label per class keeps identical classes separate
         number = old.classes
         one = np.zeros(1, np.int64)
         columns.append(
@@ -429,18 +444,20 @@ def _compare_other_classes(
     totals = np.bincount(old.of, old.sizes).astype(np.int64)
     both = joined(np.stack(released), np.stack(known), columns, totals)
     sides = _grouped(new, ids[0], both.rows), _grouped(old, ids[1], both.released)
-    seen = [np.zeros(len(counts), np.int64) for _, _, counts in sides]
+    matched = [np.zeros(len(counts), np.int64) for _, _, counts in sides]
     least, pairs, records = overlap(
-        both.known, both.fresh, both.tree, both.lists, *sides[0], *sides[1], k, *seen
+        both.known, both.fresh, both.tree, both.lists, *sides[0], *sides[1], k, *matched
     )
-    rest = _summary([_unmatched(*side, met) for side, met in zip(sides, seen, strict=True)], k)
-    least = min(filter(None, (int(least), rest[0])), default=0)
-    return least, int(pairs) + rest[1], int(records) + rest[2]
+    unmatched = _summary(
+        [_unmatched(*side, matched_records) for side, matched_records in zip(sides, matched, strict=True)], k
+    )
+    least = min(filter(None, (int(least), unmatched[0])), default=0)
+    return least, int(pairs) + unmatched[1], int(records) + unmatched[2]
 
 
-def _unmatched(starts: IntArray, _: IntArray, counts: IntArray, seen: IntArray) -> IntArray:
+def _unmatched(starts: IntArray, _: IntArray, counts: IntArray, matched: IntArray) -> IntArray:
     """Return the minimum number of records of each class that are not in the other release."""
-    before = np.append(0, np.cumsum(np.maximum(0, counts - seen)))
+    before = np.append(0, np.cumsum(np.maximum(0, counts - matched)))
     left: IntArray = before[starts[1:]] - before[starts[:-1]]
     return left
 

@@ -91,7 +91,9 @@ def compare(
     policy = load_policy(policy, engine)
     refused: dict[str, ShoalError] = {}  # why an algorithm cannot run by this policy
     groups = _policies(policy, algorithms, k, suppression_limits, metrics, refused)
-    label = next((wanted.label_needed for group in groups for wanted in group if wanted.label_needed), None)
+    label = next(
+        (row_policy.label_needed for group in groups for row_policy in group if row_policy.label_needed), None
+    )
     with session(table, engine, memory_limit, progress) as s:
         s.progress("count", 0, None)
         labelled, domains = counted(s.table, groups[0][0], label=label or policy.label)
@@ -100,10 +102,12 @@ def compare(
             counts, domains = without_unused_label(groups[0][0], labelled, domains)
         base = problem_of(groups[0][0], counts, domains, node, s.engine.memory)
         check_label(base)
-        posed = [[(wanted, with_settings(base, wanted)) for wanted in group] for group in groups]
+        tasks = [[(row_policy, with_settings(base, row_policy)) for row_policy in group] for group in groups]
         known = _fingerprint(base, domains, policy, seconds, candidates)
-        with open_journal(None if journal is None else Path(journal), known) as kept:
-            run = _Run(kept, posed, seconds, s.progress, refused, candidates=candidates, labelled=labelled)
+        with open_journal(None if journal is None else Path(journal), known) as journal_file:
+            run = _Run(
+                journal_file, tasks, seconds, s.progress, refused, candidates=candidates, labelled=labelled
+            )
             try:
                 with keeping():
                     run.finish()
@@ -118,7 +122,7 @@ class _Run:
     def __init__(
         self,
         journal: Journal,
-        posed: list[list[Posed]],
+        tasks: list[list[Posed]],
         seconds: float | None,
         progress: Progress,
         refused: Mapping[str, ShoalError],
@@ -128,12 +132,12 @@ class _Run:
     ) -> None:
         self.labelled = labelled
         self.journal = journal
-        self.posed = posed
+        self.posed = tasks
         self.seconds = seconds
         self.candidates = candidates
         self.progress = progress
         self.refused = refused
-        self.rows: dict[object, ComparisonRow] = {}  # finished in this run or an earlier one
+        self.rows: dict[object, ComparisonRow] = {}  # rows that this run or an earlier one finished
         self.optima: dict[object, float | None] = {}
         try:
             for entry in journal.entries:
@@ -146,9 +150,9 @@ class _Run:
             raise OutputError(
                 "The journal is damaged: a line is not a row. Remove it or name another file."
             ) from None
-        asked = {_key_of(_empty_row(*pair)) for group in posed for pair in group}
-        self.total = len(asked)
-        self.done = len(asked & self.rows.keys())
+        requested = {_key_of(_empty_row(*pair)) for group in tasks for pair in group}
+        self.total = len(requested)
+        self.done = len(requested & self.rows.keys())
 
     def finish(self) -> None:
         """Search for every missing row and every missing optimum."""
@@ -186,12 +190,12 @@ class _Run:
 
     def warm_up(self) -> None:
         """Run every search once on a small problem, so that no row includes compilation or imports."""
-        for of_metric in {asked.metric: group for group in self.posed for _, asked in group}.values():
-            for policy, asked in of_metric:
+        for of_metric in {problem.metric: group for group in self.posed for _, problem in group}.values():
+            for policy, problem in of_metric:
                 with suppress(ShoalError):
-                    little, algorithm = _small_part(asked), policy.search_algorithm
+                    small_problem, algorithm = _small_part(problem), policy.search_algorithm
                     search(
-                        little,
+                        small_problem,
                         algorithm,
                         seconds=_WARM_SECONDS,
                         progress=self.report_searching,
@@ -223,7 +227,7 @@ class _Run:
     def search_timed(
         self, problem: Problem, algorithm: Algorithm | None, finishing: Finishing
     ) -> dict[str, Any]:
-        fresh = replace(problem)  # without the caches of an earlier search
+        fresh = replace(problem)  # a copy has no caches of an earlier search
         start = time.perf_counter()
         with compile_events(self.progress) as timer:
             _, evaluation = search(
@@ -244,7 +248,7 @@ class _Run:
         return {**_figures(evaluation, problem.lattice.columns), **measured, "seconds": seconds, **stopped}
 
     def report_searching(self, _phase: str, _done: int, _total: int | None) -> None:
-        """Report progress during a long search, so that the listener can stop it."""
+        """Report progress during a long search, so that the listener can stop the search."""
         self.progress("search", self.done, self.total)
 
     def optimum(self, rows: Sequence[ComparisonRow]) -> float | None:
@@ -258,11 +262,13 @@ class _Run:
         nothing = all(row.loss is None or row.proven == Guarantee.NONE for row in rows)
         if nothing or key in self.optima or self.optimum(rows) is not None:
             return
-        able, least = automatic(problem), None
+        algorithm, least = automatic(problem), None
         tried = {row.algorithm for row in rows}
-        if not {ALGORITHMS.name_of(able), "auto"} & tried:  # otherwise it has already failed
+        if not {ALGORITHMS.name_of(algorithm), "auto"} & tried:  # if it is among these, it has already failed
             with suppress(OutOfTime):
-                _, evaluation = search(problem, able, seconds=self.seconds, progress=self.report_searching)
+                _, evaluation = search(
+                    problem, algorithm, seconds=self.seconds, progress=self.report_searching
+                )
                 least = evaluation.loss if evaluation.proven is Guarantee.LEAST_LOSS else None
         self.optima[key] = least
         metric, records, k = key
@@ -301,8 +307,8 @@ def _fingerprint(
 
     def known(salt: str) -> str:
         lattice, counts = problem.lattice, problem.counts
-        asked = (version("shoal"), policy.to_yaml(), seconds, candidates, lattice.low, lattice.high)
-        digest = hmac.new(bytes.fromhex(salt), repr(asked).encode(), hashlib.sha256)
+        request = (version("shoal"), policy.to_yaml(), seconds, candidates, lattice.low, lattice.high)
+        digest = hmac.new(bytes.fromhex(salt), repr(request).encode(), hashlib.sha256)
         digest.update(fingerprint(salt, problem, domains).encode())
         for hierarchy in problem.hierarchies:  # a file that the policy names may have changed
             digest.update(repr((hierarchy.name, hierarchy.size, hierarchy.height)).encode())
@@ -343,7 +349,7 @@ def _policies(
                 raise
         else:
             suitable.append(algorithm)
-    wanted = product(
+    combinations = product(
         _distinct("metrics", metrics, [None]),
         _distinct("suppression_limits", limits, [None]),
         _distinct("k", k, [None]),
@@ -358,19 +364,19 @@ def _policies(
             )
             for algorithm in suitable
         ]
-        for metric, limit, least in wanted
+        for metric, limit, least in combinations
     ]
 
 
-def _distinct(what: str, given: Any, default: list[Any]) -> list[Any]:
-    if given is None:
+def _distinct(what: str, requested: Any, default: list[Any]) -> list[Any]:
+    if requested is None:
         return default
-    if isinstance(given, str | Real | Mapping):
-        given = [given]
+    if isinstance(requested, str | Real | Mapping):
+        requested = [requested]
     try:
-        values = [_plain_number(value) for value in given]
+        values = [_plain_number(value) for value in requested]
     except TypeError:
-        raise UsageError(f"{what} takes one or a list, got {type(given).__name__}.", field=what) from None
+        raise UsageError(f"{what} takes one or a list, got {type(requested).__name__}.", field=what) from None
     if not values:
         raise UsageError(f"{what} is empty. Name at least one, or leave it out.", field=what)
     return list({json.dumps(value, default=str): value for value in values}.values())
@@ -474,7 +480,7 @@ def _mean(runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def relative(loss: float | None, optimum: float | None) -> float | None:
-    """Return the loss as a multiple of the optimum, 1 for a tie; None if unknown or the optimum is 0."""
+    """Return the loss as a multiple of the optimum: 1 for a tie, None if unknown or if the optimum is 0."""
     if loss is None or optimum is None:
         return None
     if tie(loss, optimum):

@@ -93,7 +93,7 @@ def comparison_plots(rows: Sequence[ComparisonRow]) -> list[Figure]:
 
 
 def _search_spaces(rows: Sequence[ComparisonRow]) -> list[Figure]:
-    """Draw how far incognito narrows its search, for its first row of each k and limit."""
+    """Draw how incognito narrows its search, for its first row of each k and limit."""
     plots: dict[str, Figure] = {}
     for row in rows:
         if row.search_space:
@@ -110,7 +110,7 @@ _SPACE = {"all nodes": "nodes", "candidates": "candidates", "counted": "counted"
 
 
 def _search_space(name: str, title: str, space: Sequence[Mapping[str, int]]) -> Figure:
-    """Draw the nodes over all sets of each size, on a logarithmic scale if they differ much."""
+    """Draw the number of nodes over all sets of each size; the scale is logarithmic if needed."""
     lines = {
         label: [(float(of_size["columns"]), float(of_size[key])) for of_size in space if of_size[key]]
         for label, key in _SPACE.items()
@@ -147,8 +147,12 @@ def _quantities(rows: Sequence[ComparisonRow]) -> Iterator[tuple[str, str, list[
         return lambda row: _ratio(getattr(row, name), getattr(ola.get((row.limit_asked, row.k)), name, None))
 
     yield "loss", "Information lost", [("loss\n(optimum = 100%)", lambda row: row.relative_loss)]
-    looked = [("nodes evaluated", of_lattice("nodes_evaluated")), ("candidates", of_lattice("candidates"))]
-    yield "nodes", "Nodes of the lattice", [(f"{label}\n(lattice = 100%)", value) for label, value in looked]
+    measures = [("nodes evaluated", of_lattice("nodes_evaluated")), ("candidates", of_lattice("candidates"))]
+    yield (
+        "nodes",
+        "Nodes of the lattice",
+        [(f"{label}\n(lattice = 100%)", value) for label, value in measures],
+    )
     if ola:
         cost = [("node score", of_ola("node_score")), ("nodes compared", of_ola("nodes_compared"))]
         yield "cost", "Work relative to ola", [(f"{label}\n(ola = 100%)", value) for label, value in cost]
@@ -203,19 +207,19 @@ class _Layout:
         """Sort rows into panels and lines."""
         panels: list[dict[str, list[tuple[float, float]]]] = [{} for _ in self.headings]
         for row in sorted(rows, key=lambda row: (row.limit_records, row.k or 0)):
-            up = value(row)
+            y = value(row)
             at = (row.k or 0) if self.by_k else self.limits.index(row.limit_asked)
-            if up is not None:
-                panels[self.panel(row)].setdefault(row.algorithm, []).append((at, up))
+            if y is not None:
+                panels[self.panel(row)].setdefault(row.algorithm, []).append((at, y))
         return Strip(label, panels, percent)
 
     def notes(self, rows: Sequence[ComparisonRow]) -> list[str]:
         """Return, for each panel, which searches have no result there, and why."""
-        here: list[dict[str, list[ComparisonRow]]] = [{} for _ in self.headings]
+        missing: list[dict[str, list[ComparisonRow]]] = [{} for _ in self.headings]
         for row in rows:
             if row.limit_asked in self.limits and row.k in self.ks:
-                here[self.panel(row)].setdefault(row.algorithm, []).append(row)
-        return [_note(searches) for searches in here]
+                missing[self.panel(row)].setdefault(row.algorithm, []).append(row)
+        return [_note(searches) for searches in missing]
 
 
 def _note(searches: Mapping[str, Sequence[ComparisonRow]]) -> str:
@@ -358,9 +362,9 @@ def _metric_table(metric: str, rows: Sequence[ComparisonRow]) -> Table:
 
 
 def _best_first(row: ComparisonRow) -> tuple[Any, ...]:
-    none = float("inf")
-    loss = none if row.loss is None else row.loss
-    return round(row.relative_loss or none, 9), loss, row.nodes_evaluated or none, row.algorithm
+    last = float("inf")
+    loss = last if row.loss is None else row.loss
+    return round(row.relative_loss or last, 9), loss, row.nodes_evaluated or last, row.algorithm
 
 
 def _cells(row: ComparisonRow) -> dict[str, str]:

@@ -30,7 +30,7 @@ class Journal:
         self._file = file
 
     def add(self, entry: Mapping[str, Any]) -> None:
-        """Append one entry; it has been written to the file when this returns."""
+        """Append an entry; when this returns, the entry has been written to the file."""
         if self._file and self._path:
             line = _line(entry)
             try:
@@ -48,20 +48,20 @@ def open_journal(path: Path | None, fingerprint: Callable[[str], str]) -> Iterat
         return
     check_place(path)
     try:
-        kept = path.read_bytes() if path.exists() else b""
-        whole = kept[: kept.rfind(b"\n") + 1]  # an incomplete last line is dropped
-        entries = _entries(path, whole, fingerprint) if kept else []
+        content = path.read_bytes() if path.exists() else b""
+        complete_lines = content[: content.rfind(b"\n") + 1]  # without an incomplete last line
+        entries = _entries(path, complete_lines, fingerprint) if content else []
         file = open(path, "ab", buffering=0, opener=_for_its_owner)  # noqa: SIM115 - closed below
     except OSError as error:
         raise cannot_write(path, error) from None
     with file:
-        opened = Journal(path, file, entries)
-        if kept:
-            os.truncate(path, len(whole))
+        journal = Journal(path, file, entries)
+        if content:
+            os.truncate(path, len(complete_lines))
         else:
             salt = secrets.token_hex(32)
-            opened.add({"journal": _FORMAT, "salt": salt, "fingerprint": fingerprint(salt)})
-        yield opened
+            journal.add({"journal": _FORMAT, "salt": salt, "fingerprint": fingerprint(salt)})
+        yield journal
 
 
 def _for_its_owner(path: str, flags: int) -> int:

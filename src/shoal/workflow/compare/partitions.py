@@ -130,7 +130,7 @@ def _axes(problem: Problem) -> tuple[PictureAxis, PictureAxis]:
 
 
 def _axis(hierarchy: Hierarchy, counts: IntArray) -> PictureAxis:
-    """Place numbers and dates by their scale, other values in the order of their hierarchy."""
+    """Position numbers and dates by their scale, other values in the order of their hierarchy."""
     order = arranged(hierarchy, counts, ties=True).values
     if hierarchy.positions is None:
         places = np.empty(len(order))
@@ -139,8 +139,8 @@ def _axis(hierarchy: Hierarchy, counts: IntArray) -> PictureAxis:
         places = hierarchy.positions.astype(np.float64)
     shown = order[np.isfinite(places[order])]
     steps = np.diff(np.unique(places[shown]))
-    few = shown[np.unique(np.linspace(0, len(shown) - 1, min(_TICKS, len(shown))).round().astype(int))]
-    ticks = {float(places[value]): hierarchy.labels[0][value] for value in few.tolist()}
+    labelled = shown[np.unique(np.linspace(0, len(shown) - 1, min(_TICKS, len(shown))).round().astype(int))]
+    ticks = {float(places[value]): hierarchy.labels[0][value] for value in labelled.tolist()}
     return PictureAxis(hierarchy.name, places, float(steps.min()) / 2 if len(steps) else 0.5, ticks)
 
 
@@ -154,17 +154,20 @@ def _boxes(problem: Problem, recoding: Recoding) -> FloatArray:
     regions = recoding.regions
     if regions is None:
         raise TypeError
-    kept = np.flatnonzero(~regions.suppressed)
+    released_classes = np.flatnonzero(~regions.suppressed)
     sides = []
     axes = _axes(problem)
     for column, places in enumerate(_places(problem, axes)):
         groups = regions.groups[column] if recoding.uniform else np.arange(len(regions.suppressed))
-        here = np.isfinite(places[regions.rows])
-        of, at = groups[regions.classes[here]], places[regions.rows[here]]
+        has_place = np.isfinite(places[regions.rows])
+        of, at = groups[regions.classes[has_place]], places[regions.rows[has_place]]
         low, high = np.full(int(groups.max()) + 1, np.inf), np.full(int(groups.max()) + 1, -np.inf)
         np.minimum.at(low, of, at)
         np.maximum.at(high, of, at)
-        sides += [low[groups[kept]] - axes[column].pad, high[groups[kept]] + axes[column].pad]
+        sides += [
+            low[groups[released_classes]] - axes[column].pad,
+            high[groups[released_classes]] + axes[column].pad,
+        ]
     boxes: FloatArray = np.stack(sides, axis=1)
     return boxes[np.isfinite(boxes).all(axis=1)]
 
@@ -176,11 +179,11 @@ def draw_partitions(plot: PartitionPlot) -> Any:
 
     figure = blank(5.2 * len(plot.partitions), 4.6)
     (panels,) = figure.subplots(1, len(plot.partitions), sharex=True, sharey=True, squeeze=False)
-    across, up, records = plot.points[np.isfinite(plot.points).all(axis=1)].T
+    x, y, records = plot.points[np.isfinite(plot.points).all(axis=1)].T
     area = np.maximum(2.0, _LARGEST * records / records.max(initial=1.0))
     first, second = plot.axes
     for panel, partition in zip(panels, plot.partitions, strict=True):
-        panel.scatter(across, up, s=area, color=COLOURS[0], alpha=0.5, linewidths=0)
+        panel.scatter(x, y, s=area, color=COLOURS[0], alpha=0.5, linewidths=0)
         boxes = [Rectangle((a, c), b - a, d - c) for a, b, c, d in partition.boxes.tolist()]
         panel.add_collection(PatchCollection(boxes, facecolor="none", edgecolor=COLOURS[1], linewidth=0.8))
         panel.set_title(partition.heading, fontsize="medium")

@@ -48,8 +48,8 @@ def answer_document(answer: Answer) -> Document:
 def _is_anonymous(values: _AnswerValues) -> Document:
     measure, yes = values["measure"], values["answer"]
     bound = f"at {'most' if values.get('at_most') else 'least'} {values[measure]}"
-    asked = f"{bound} for {without_markup(name_list(values['columns']))}"
-    sentence = f"Yes: {measure} is {asked}." if yes else f"No: {measure} is not {asked}."
+    claim = f"{bound} for {without_markup(name_list(values['columns']))}"
+    sentence = f"Yes: {measure} is {claim}." if yes else f"No: {measure} is not {claim}."
     small = _small_classes(values, values[measure])
     below = f"{of_records(values['suppressed'], values['records'])} are in {small}"
     return Document(
@@ -100,12 +100,11 @@ def _no_set(values: _AnswerValues, condition: str) -> str:
     if safe or (values["complete"] and not bounded):
         return f"There is no set of columns whose {condition}."
     if values["complete"]:
-        none = f"None among sets{bounded} whose {condition}."
+        message = f"None among sets{bounded} whose {condition}."
     else:
-        none = f"None found so far whose {condition}{f', among sets{bounded}' if bounded else ''}."
-    return (
-        f"{none} All columns together are unsafe: their {measure} is {whole:,}{_after_suppression(values)}."
-    )
+        message = f"None found so far whose {condition}{f', among sets{bounded}' if bounded else ''}."
+    after = _after_suppression(values)
+    return f"{message} All columns together are unsafe: their {measure} is {whole:,}{after}."
 
 
 def _anonymity_of_sets(values: _AnswerValues) -> Document:
@@ -195,7 +194,7 @@ def _overview(values: _AnswerValues) -> Document:
     k = values[measure]
     columns = plural(len(values["columns"]), "column")
     combinations = f"{records:,} in {plural(overview['combinations'], 'combination')} of {columns}"
-    alone = f"{of_records(overview['alone'], records)} are in {_small_classes(values, 2)}"
+    unique = f"{of_records(overview['alone'], records)} are in {_small_classes(values, 2)}"
     below = f"{of_records(overview['suppressed'], records)} are in {_small_classes(values, k)}"
     tables, notes = [_columns_table(overview["columns"], _ROWS)], []
     if overview["minimal"]:
@@ -213,7 +212,7 @@ def _overview(values: _AnswerValues) -> Document:
                 measure,
                 f"{overview[measure]:,} for all columns together{_after_suppression(values)}",
             ),
-            Fact("alone", "alone", alone),
+            Fact("alone", "alone", unique),
             Fact("suppressed", f"below {k}", below),
         ],
         tables,
@@ -297,8 +296,8 @@ def _small_classes(values: _AnswerValues, k: float) -> str:
     kind = values.get("diversity", "distinct")
     prefix = kind_prefix(kind, values.get("c"))
     if measure == "k":
-        beside = f" or with {prefix}l of {sensitive} below {values['l']:g}" if "l" in values else ""
-        return f"classes of fewer than {k:,} records{beside}"
+        l_text = f" or with {prefix}l of {sensitive} below {values['l']:g}" if "l" in values else ""
+        return f"classes of fewer than {k:,} records{l_text}"
     if kind == "distinct":
         return f"classes with fewer than {k:,} values of {sensitive}"
     return f"classes with {prefix}l of {sensitive} below {k:,}"

@@ -96,9 +96,9 @@ def _sets(measure: str, by_size: dict[int, list[float]], after: str) -> Figure:
     dots: list[tuple[float, float]] = []
     lines: dict[str, list[tuple[float, float]]] = {"largest": [], "median": [], "smallest": []}
     for size, ks in sorted(by_size.items()):
-        few = sorted(ks)[:: -(-len(ks) // _DOTS)]
+        drawn_ks = sorted(ks)[:: -(-len(ks) // _DOTS)]
         # Deterministic jitter separates equal values, and the same plot always gives the same file.
-        dots += [(size + 0.3 * ((index * 0.618) % 1 - 0.5), float(k)) for index, k in enumerate(few)]
+        dots += [(size + 0.3 * ((index * 0.618) % 1 - 0.5), float(k)) for index, k in enumerate(drawn_ks)]
         for name, of in (("largest", max), ("median", median), ("smallest", min)):
             lines[name].append((float(size), float(of(ks))))
     panel = {"a set": dots, **lines}
@@ -132,11 +132,11 @@ def _counts(diagnosis: Diagnosis, limit: int, seconds: float | None) -> list[Fig
     if every > _COUNTED:
         return []
     ks = [int(k) for k in round_ticks(diagnosis.records, 99) if k > 1]
-    until = None if seconds is None else time.monotonic() + seconds
+    deadline = None if seconds is None else time.monotonic() + seconds
     lines: dict[str, list[tuple[float, float]]] = {}
     for name, allowed in (("question 3", 0), *([("question 7", limit)] if limit else [])):
         for k in ks:
-            left = None if until is None else max(until - time.monotonic(), 1e-6)
+            left = None if deadline is None else max(deadline - time.monotonic(), 1e-6)
             sets = diagnosis.largest_sets(k, allowed, seconds=left)
             if not sets.complete:
                 return []
@@ -148,8 +148,8 @@ def _counts(diagnosis: Diagnosis, limit: int, seconds: float | None) -> list[Fig
     title = f"Sets that are counted for each {measure}, of {every:,}{suppressed}"
     ticks = {float(k): f"{k:,}" for k in ks}
     strips = [Strip("sets counted", [lines], percent=False)]
-    drawn = {"every set": "steps"} if len(ks) > 1 else {}
-    return [Figure("counts", title, [""], measure, ticks, strips, list(lines), drawn)]
+    styles = {"every set": "steps"} if len(ks) > 1 else {}
+    return [Figure("counts", title, [""], measure, ticks, strips, list(lines), styles)]
 
 
 def _steps(name: str, points: Line) -> dict[str, str]:

@@ -64,7 +64,7 @@ class Diagnosis(HasDocument):
     opened: OpenTable = field(repr=False)
     origin: Any = field(repr=False)  # the table argument of `diagnose`
     progress: Progress = field(repr=False)
-    l: float | None = None  # required of every class in addition to k
+    l: float | None = None  # the l that every class needs in addition to k
 
     def telling(self, progress: Progress | None) -> Diagnosis:
         """Return the diagnosis with another progress callback, or with none."""
@@ -142,7 +142,7 @@ class Diagnosis(HasDocument):
             return curve.reached(limit)
 
         least = self.source.least
-        if judge(self.source.curve()) > least or not self.source.monotone(limit):  # nothing to prune
+        if judge(self.source.curve()) > least or not self.source.monotone(limit):  # no set can be pruned
             values, complete = every_set(self.source, judge, limits, max_size=size)
             return self._table({s: self._value(steps) for s, steps in values.items()}, complete)
         result = search(self.source, judge, lambda steps: steps > least, limits, max_size=size)
@@ -240,13 +240,13 @@ class Diagnosis(HasDocument):
         check_file(Path(path), force=force, table=self.origin)
         indices = self._indices(columns)
         classes, measures = self.source.onto(indices).classes()
-        gone = measures < least
+        violating = measures < least
         names = [self.columns[index] for index in indices]
         self.progress("rows", 0, None)
         positions = self.opened.engine.positions(
-            self.opened.table, names, self.domains, classes.keys[:, gone]
+            self.opened.table, names, self.domains, classes.keys[:, violating]
         )
-        if len(positions) != int(classes.sizes[gone].sum()):
+        if len(positions) != int(classes.sizes[violating].sum()):
             raise DataError("The table changed while it was diagnosed. Give a table that does not change.")
         write_rows_file(Path(path), positions + 1)
         return len(positions)
@@ -357,12 +357,12 @@ class Diagnosis(HasDocument):
             return
         measure = self.measure
         yield Fact(measure, f"smallest {measure}", f"{self.anonymity():,}")
-        alone = "unique records"
+        unique_label = "unique records"
         if self.measure == "l" and self.diversity.kind == "distinct":
-            alone = "records with one sensitive value in their class"
+            unique_label = "records with one sensitive value in their class"
         elif self.sensitive:
-            alone = f"records below {measure} = 2"
-        yield Fact("alone", alone, of_records(self.records_alone(), self.records))
+            unique_label = f"records below {measure} = 2"
+        yield Fact("alone", unique_label, of_records(self.records_alone(), self.records))
         below = of_records(self.rows_to_suppress(_K), self.records)
         yield Fact("below", f"records below {measure} = {_K}", below)
 
@@ -424,8 +424,8 @@ class Diagnosis(HasDocument):
 
     def _limits(self, seconds: float | None) -> TimeLimit:
         seconds = check_seconds(seconds)
-        until = math.inf if seconds is None else time.monotonic() + seconds
-        return TimeLimit(until, self.progress)
+        deadline = math.inf if seconds is None else time.monotonic() + seconds
+        return TimeLimit(deadline, self.progress)
 
     def _check_k(self, k: float) -> int:
         """Check a k (or l), and convert it to the steps in which classes are measured."""

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from shoal.workflow.diagnosis.diagnosis import Diagnosis
 
 T = TypeVar("T")
-ColumnSet = tuple[str, ...]  # in the order of the diagnosis
+ColumnSet = tuple[str, ...]  # in the order of the diagnosis's columns
 MOST_SETS = 1 << 20  # maximum number of sets in a table: all sets of 20 columns
 
 
@@ -286,30 +286,30 @@ class Answer(HasDocument):
 
 def ask(diagnosis: Diagnosis, question: int | str, **options: Any) -> Answer:
     """Answer a question by its number or name; an option that is None counts as not given."""
-    given = check_options(question, options)
-    asked = QUESTIONS[str(question)]
-    if "columns" in given:
-        given["columns"] = check_asked(given["columns"], diagnosis.columns)
-    if "most" in given:
-        given["most"] = min(given["most"], diagnosis.records)
-    result = getattr(diagnosis, asked.method)(**given)
+    arguments = check_options(question, options)
+    question_asked = QUESTIONS[str(question)]
+    if "columns" in arguments:
+        arguments["columns"] = check_asked(arguments["columns"], diagnosis.columns)
+    if "most" in arguments:
+        arguments["most"] = min(arguments["most"], diagnosis.records)
+    result = getattr(diagnosis, question_asked.method)(**arguments)
     measure = diagnosis.measure
-    shown = {measure if name == "k" else name: value for name, value in given.items()}
-    if "suppression_limit" in given:
-        shown["limit"] = limit_in_records(given["suppression_limit"], diagnosis.records)
+    shown = {measure if name == "k" else name: value for name, value in arguments.items()}
+    if "suppression_limit" in arguments:
+        shown["limit"] = limit_in_records(arguments["suppression_limit"], diagnosis.records)
     return Answer(
         question=int(question) if str(question).isdecimal() else question,
-        text=asked.worded(at_most="at_most" in given, **_words(diagnosis)),
-        answer=_result_values(result, measure, every=asked.method == "unsafe_sets"),
+        text=question_asked.worded(at_most="at_most" in arguments, **_words(diagnosis)),
+        answer=_result_values(result, measure, every=question_asked.method == "unsafe_sets"),
         counts=getattr(result, "counts", 1),
         complete=getattr(result, "complete", True),
         measure=measure,
         records=diagnosis.records,
-        columns=given.get("columns", list(diagnosis.columns)),
+        columns=arguments.get("columns", list(diagnosis.columns)),
         sensitive=diagnosis.sensitive,
         options=shown,
-        details=_details(diagnosis, result, given),
-        omitted=_omitted(diagnosis, result, given.get("max_size")),
+        details=_details(diagnosis, result, arguments),
+        omitted=_omitted(diagnosis, result, arguments.get("max_size")),
         privacy=_privacy(diagnosis),
     )
 
@@ -335,26 +335,26 @@ def check_options(
     question: int | str, options: Mapping[str, Any], *, ignored: Sequence[str] = ()
 ) -> dict[str, Any]:
     """Return the given options after checking that the question needs or takes them."""
-    asked = QUESTIONS.get(str(question))
-    if asked is None:
+    question_asked = QUESTIONS.get(str(question))
+    if question_asked is None:
         raise UnknownName(str(question), "question", QUESTIONS)
-    taken = (*asked.needs, *asked.takes)
-    given = {name: value for name, value in options.items() if value is not None and value is not False}
-    given = {name: value for name, value in given.items() if name in taken or name not in ignored}
-    for name in asked.needs:
-        if name not in given:
+    allowed = (*question_asked.needs, *question_asked.takes)
+    arguments = {name: value for name, value in options.items() if value is not None and value is not False}
+    arguments = {name: value for name, value in arguments.items() if name in allowed or name not in ignored}
+    for name in question_asked.needs:
+        if name not in arguments:
             advice = [Change(name, action="Give {}")]
             raise UsageError(f"Question {question} lacks a setting.", field=name, advice=advice)
-    for name in given:
-        if name not in taken:
+    for name in arguments:
+        if name not in allowed:
             advice = [Change(name, action="Leave out {}")]
             text = f"Question {question} does not take all of these settings."
             raise UsageError(text, field=name, advice=advice)
-    whole = ["max_size", "most"] if isinstance(given.get("k"), float) else ["k", "max_size", "most"]
-    given |= {name: check_whole(name, given[name]) for name in whole if name in given}
-    if "suppression_limit" in given and isinstance(given["suppression_limit"], str):
-        limit_in_records(given["suppression_limit"], 1)
-    return given
+    whole = ["max_size", "most"] if isinstance(arguments.get("k"), float) else ["k", "max_size", "most"]
+    arguments |= {name: check_whole(name, arguments[name]) for name in whole if name in arguments}
+    if "suppression_limit" in arguments and isinstance(arguments["suppression_limit"], str):
+        limit_in_records(arguments["suppression_limit"], 1)
+    return arguments
 
 
 def _words(diagnosis: Diagnosis) -> dict[str, str]:
@@ -376,7 +376,7 @@ def _privacy(diagnosis: Diagnosis) -> dict[str, Any]:
 
 def _result_values(result: Any, measure: str, *, every: bool) -> Any:
     if isinstance(result, Sets):
-        every = every or result.kind == "maximal"  # as in the paper's algorithm
+        every = every or result.kind == "maximal"  # the paper's algorithm counts every column of maximal sets
         chosen = [finding.columns for finding in result.findings] if every else result.sets
         return [list(columns) for columns in chosen]
     if isinstance(result, SetTable):
@@ -418,13 +418,13 @@ def _column(guess: Guess) -> dict[str, Any]:
     return {"role": guess.role.value, **{name: getattr(guess, name) for name in names}, **shares}
 
 
-def _details(diagnosis: Diagnosis, result: Any, given: Mapping[str, Any]) -> dict[str, Any]:
+def _details(diagnosis: Diagnosis, result: Any, arguments: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(result, Sets):
         return {result.kind: _listed(result, diagnosis.measure), "whole": result.whole.k}
     if isinstance(result, Overview):
         return {diagnosis.measure: result.k, "whole": result.reached}
     if isinstance(result, bool):
-        reached = diagnosis.anonymity(given.get("columns"), given.get("suppression_limit", 0))
-        gone = diagnosis.rows_to_suppress(given["k"], given.get("columns"))
-        return {"reached": reached, "suppressed": gone}
+        reached = diagnosis.anonymity(arguments.get("columns"), arguments.get("suppression_limit", 0))
+        suppressed = diagnosis.rows_to_suppress(arguments["k"], arguments.get("columns"))
+        return {"reached": reached, "suppressed": suppressed}
     return {}

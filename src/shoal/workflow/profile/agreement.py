@@ -67,19 +67,19 @@ class Agreement:
     by_height: tuple[HeightAgreement, ...]
 
 
-Requested = Mapping[str, Any]  # what a request asks for
+Requested = Mapping[str, Any]  # the arguments of a request
 Truth = Sequence[tuple[Requested, Negotiation]]  # requests with the answers of the full profile
 
 
-def drawn(profile: Profile, asked: Request, strengths: Sequence[float], number: int) -> list[Requested]:
-    """Draw requests with a fixed seed: a strength, a limit and the levels allowed."""
+def drawn(profile: Profile, request: Request, strengths: Sequence[float], number: int) -> list[Requested]:
+    """Draw random requests with a fixed seed: a k or l, a limit and the highest levels."""
     random_numbers = random.Random(0)
     heights = dict(zip(profile.lattice.columns, profile.lattice.heights, strict=True))
-    kind = {"diversity": asked.diversity, "c": asked.c} if asked.model == "l" else {}
+    kind = {"diversity": request.diversity, "c": request.c} if request.model == "l" else {}
     return [
         {
-            asked.model: random_numbers.choice(strengths),
-            "sensitive": asked.sensitive,
+            request.model: random_numbers.choice(strengths),
+            "sensitive": request.sensitive,
             **kind,
             "suppression_limit": random_numbers.choice(LIMITS),
             "max_level": _drawn_levels(profile, heights, random_numbers),
@@ -94,9 +94,9 @@ def _drawn_levels(
     """Draw a level for each axis, shared by its columns and not below the policy's min_level."""
     levels: dict[str, int] = {}
     for members in profile.lattice.axes:
-        names = [profile.lattice.columns[column] for column in members]
-        low = max(profile.defaults.min_level.get(name, 0) for name in names)
-        levels |= dict.fromkeys(names, random_numbers.randint(low, heights[names[0]]))
+        column_names = [profile.lattice.columns[column] for column in members]
+        low = max(profile.defaults.min_level.get(name, 0) for name in column_names)
+        levels |= dict.fromkeys(column_names, random_numbers.randint(low, heights[column_names[0]]))
     return levels
 
 
@@ -159,9 +159,9 @@ def _agreement(
 ) -> Agreement:
     offers = [(one if isinstance(one, dict) else _offers(one), _offers(known)) for one, known in answers]
     exact = [(one["exact"], known["exact"]) for one, known in offers if known["exact"]]
-    rest = [pair for pair in offers if not pair[1]["exact"]]
-    relaxed = {kind: _outcome([(one[kind], known[kind]) for one, known in rest]) for kind in RELAXATIONS}
-    higher, gone = _deviations(exact)
+    others = [pair for pair in offers if not pair[1]["exact"]]
+    relaxed = {kind: _outcome([(one[kind], known[kind]) for one, known in others]) for kind in RELAXATIONS}
+    higher, suppressed = _deviations(exact)
     return Agreement(
         share=share,
         score=score,
@@ -171,8 +171,8 @@ def _agreement(
         **relaxed,
         height=fmean(higher) if higher else 0.0,
         most_height=max(higher, default=0),
-        suppressed=fmean(gone) if gone else 0.0,
-        most_suppressed=max(gone, key=abs, default=0),
+        suppressed=fmean(suppressed) if suppressed else 0.0,
+        most_suppressed=max(suppressed, key=abs, default=0),
         by_height=tuple(_by_height(exact)),
     )
 
@@ -200,10 +200,10 @@ def _by_height(pairs: _Pairs) -> list[HeightAgreement]:
         if other:
             groups.setdefault(other.height, []).append((one, other))
     rows = []
-    for at, group in sorted(groups.items()):
-        outcome, (higher, gone) = _outcome(group), _deviations(group)
-        means = (fmean(higher), fmean(gone)) if higher else (0.0, 0.0)
-        rows.append(HeightAgreement(at, len(group), outcome.failed, outcome.other, *means))
+    for height, group in sorted(groups.items()):
+        outcome, (higher, suppressed) = _outcome(group), _deviations(group)
+        means = (fmean(higher), fmean(suppressed)) if higher else (0.0, 0.0)
+        rows.append(HeightAgreement(height, len(group), outcome.failed, outcome.other, *means))
     return rows
 
 

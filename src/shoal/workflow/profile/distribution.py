@@ -115,17 +115,17 @@ def distribution(
     limit = (
         defaults.limit if suppression_limit is None else limit_in_records(suppression_limit, profile.records)
     )
-    held = profile if profile.row_of(index) is not None else profile.with_node(index)
-    position = held.row_of(index)
+    counted = profile if profile.row_of(index) is not None else profile.with_node(index)
+    position = counted.row_of(index)
     assert position is not None
     levels = lattice.node(index)
     return NodeDistribution(
         node=dict(zip(lattice.columns, levels, strict=True)),
         height=sum(levels),
         records=profile.records,
-        classes=int(held.tables[None].classes[position]),
+        classes=int(counted.tables[None].classes[position]),
         limit=limit,
-        histograms=tuple(_histogram(held, position, name, marks) for name in held.tables),
+        histograms=tuple(_histogram(counted, position, name, marks) for name in counted.tables),
     )
 
 
@@ -143,12 +143,12 @@ def index_of(lattice: Lattice, node: Mapping[str, int]) -> Index:
     index = []
     for members in lattice.axes:
         names = [lattice.columns[column] for column in members]
-        given = {levels[name] for name in names if name in levels}
-        if len(given) > 1:
+        axis_levels = {levels[name] for name in names if name in levels}
+        if len(axis_levels) > 1:
             raise UsageError(
                 f"Columns that share their level must have the same one: {', '.join(names)}.", field="node"
             )
-        index.append(given.pop() if given else 0)
+        index.append(axis_levels.pop() if axis_levels else 0)
     return tuple(index)
 
 
@@ -218,7 +218,7 @@ def _figure(
     if histogram.least is not None:
         marks.append(f"{histogram.model} = {histogram.least:,}")
         for panel in by_value:
-            highest = max(up for line in panel.values() for _, up in line)
+            highest = max(y for line in panel.values() for _, y in line)
             panel[marks[-1]] = [(float(histogram.least), bottom), (float(histogram.least), highest)]
     if one.limit >= bottom:
         marks.append(f"limit {one.limit:,}")

@@ -71,8 +71,8 @@ def _best_first(one: Dropped) -> tuple[float, ...]:
 def _is_node(profile: Profile, columns: Sequence[str]) -> bool:
     """Return whether a node of the lattice drops these columns and no other ones."""
     lattice = profile.lattice
-    alone = {lattice.columns[axis[0]] for axis in lattice.axes if len(axis) == 1}
-    return all(name in alone and name in profile.removable for name in columns)
+    single_columns = {lattice.columns[axis[0]] for axis in lattice.axes if len(axis) == 1}
+    return all(name in single_columns and name in profile.removable for name in columns)
 
 
 def _from_nodes(profile: Profile, request: Request, sets: Sequence[Sequence[str]]) -> Iterator[Dropped]:
@@ -85,7 +85,7 @@ def _from_nodes(profile: Profile, request: Request, sets: Sequence[Sequence[str]
     axis_of = {lattice.columns[axis[0]]: number for number, axis in enumerate(lattice.axes)}
     pairs = np.array([[axis_of[columns[0]], axis_of[columns[-1]]] for columns in sets]).reshape(-1, 2)
     low, high, top = np.array(answer.low), np.array(answer.high), np.array(lattice.shape) - 1
-    limit = min(request.limit, profile.records - 1)  # at least one class remains
+    limit = min(request.limit, profile.records - 1)  # keeps at least one class
     orders = (answer.rank, answer.suppressed, profile.merged, profile.numbers)
     chosen = choose_dropped(profile.levels, *orders, low, high, top, pairs, limit)
     for columns, axes, (levels, least) in zip(sets, pairs, chosen.tolist(), strict=True):
@@ -98,8 +98,8 @@ def _from_data(profile: Profile, request: Request, columns: tuple[str, ...]) -> 
     smaller = profile.without(columns)
     if smaller is None:
         return Dropped(columns, counted=False)
-    kept = {name: level for name, level in request.max_level.items() if name not in columns}
-    answer = RequestAnswer(smaller, replace(request, max_level=kept), runtime=False)
+    max_levels = {name: level for name, level in request.max_level.items() if name not in columns}
+    answer = RequestAnswer(smaller, replace(request, max_level=max_levels), runtime=False)
     levels, least, *_ = answer.chosen(answer.rank)
     return _offers(columns, answer, levels, least, np.array(answer.low), np.array(answer.high))
 
@@ -124,10 +124,10 @@ def profile_without(profile: Profile, columns: Sequence[str]) -> Profile | None:
     problem, lattice, defaults = profile.problem, profile.lattice, profile.defaults
     if problem is None or problem.counts.remote:
         return None
-    kept = [name for name in lattice.columns if name not in columns]
-    heights = {name: lattice.heights[lattice.columns.index(name)] for name in kept}
+    remaining = [name for name in lattice.columns if name not in columns]
+    heights = {name: lattice.heights[lattice.columns.index(name)] for name in remaining}
     groups = [[lattice.columns[number] for number in axis] for axis in lattice.axes]
-    groups = [[name for name in group if name in kept] for group in groups]
+    groups = [[name for name in group if name in remaining] for group in groups]
     smaller = build(heights, same_level=[group for group in groups if len(group) > 1])
     if smaller.size > _MOST_NODES:
         return None
@@ -141,8 +141,8 @@ def profile_without(profile: Profile, columns: Sequence[str]) -> Profile | None:
 def dropped_table(answers: Sequence[Dropped], columns: Sequence[str], records: int) -> Table | None:
     """List the columns without which there is an exact answer; pairs only if neither suffices alone."""
     sufficient = [one for one in answers if one.levels is not None]
-    alone = {one.columns[0] for one in sufficient if len(one.columns) == 1}
-    rows = [one for one in sufficient if len(one.columns) == 1 or not alone & set(one.columns)]
+    sufficient_columns = {one.columns[0] for one in sufficient if len(one.columns) == 1}
+    rows = [one for one in sufficient if len(one.columns) == 1 or not sufficient_columns & set(one.columns)]
     if not rows:
         return None
     lines: list[list[Text]] = []

@@ -96,8 +96,8 @@ def best_of_heights(
     turns = np.arange(len(order)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     if share is not None:
         quotas = np.array([math.ceil(share * size) for size in sizes.tolist()])
-        wanted = turns < quotas[heights[order]]
-        order, turns = order[wanted], turns[wanted]
+        within_quota = turns < quotas[heights[order]]
+        order, turns = order[within_quota], turns[within_quota]
     by_turn: IntArray = order[np.lexsort((-heights[order], turns))]
     return by_turn
 
@@ -155,10 +155,10 @@ class _Streams:
     def _with_level(self, axis: int, height: int, level: int) -> Iterator[tuple[int, int]]:
         stride, score = prod(self._shape[axis + 1 :]), self._scores[axis][level]
         for position in count():
-            rest = self.at(axis + 1, height - level * self._members[axis], position)
-            if rest is None:
+            others = self.at(axis + 1, height - level * self._members[axis], position)
+            if others is None:
                 return
-            yield rest[0] - score, rest[1] + level * stride
+            yield others[0] - score, others[1] + level * stride
 
 
 _Entry = tuple[float, int, int, float, tuple[int, ...], int]
@@ -255,17 +255,17 @@ def slices(
         nodes = (heights_in_turn if by == "height" else best_first)(lattice, grouping, score)
         while some := list(islice(nodes, _BEST_FIRST)):
             fresh = np.array(some)[~np.isin(some, known)]
-            for done in tabulation.slices(fresh, **size):
-                yield done, lattice.size
+            for counted in tabulation.slices(fresh, **size):
+                yield counted, lattice.size
         return
     if share is None and seconds is None and not len(known):
-        for done in tabulation.slices():
-            yield done, lattice.size
+        for counted in tabulation.slices():
+            yield counted, lattice.size
         return
-    wanted = best_nodes(lattice, grouping, share, score, by)
-    wanted = wanted[~np.isin(wanted, known)]
-    for done in tabulation.slices(wanted, **size):
-        yield done, len(known) + len(wanted)
+    missing = best_nodes(lattice, grouping, share, score, by)
+    missing = missing[~np.isin(missing, known)]
+    for counted in tabulation.slices(missing, **size):
+        yield counted, len(known) + len(missing)
 
 
 def check_size(lattice: Lattice, seconds: float | None) -> None:

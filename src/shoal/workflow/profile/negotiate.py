@@ -302,14 +302,15 @@ class RequestAnswer:
         models = []
         for name, _, column, c in self.profile.defaults.models:
             if name == diverse and c == privacy.c:
-                if column is None:  # of every sensitive column
+                if column is None:  # the model is about every sensitive column
                     others = [other for other in self.profile.sensitive if other != privacy.sensitive]
                     models += [f"{name} of {', '.join(others)}"] if others else []
                     continue
-                mine = column == privacy.sensitive
+                is_requested = column == privacy.sensitive
             else:
-                mine = name == K_ANONYMITY and privacy.k is not None and column is None  # not k of units
-            if not mine:
+                # A k of units has a column, and is not requested.
+                is_requested = name == K_ANONYMITY and privacy.k is not None and column is None
+            if not is_requested:
                 models.append(f"{name} of {column}" if column else name)
         return tuple(dict.fromkeys(models))
 
@@ -361,23 +362,23 @@ class RequestAnswer:
             places = np.flatnonzero(inside.all(axis=1))
         if not len(places):
             return None
-        reached, gone = strongest(profile, request.privacy, name, request.limit, places)
-        order = (profile.numbers[places], profile.merged[places], gone, self.rank[places], -reached)
+        reached, suppressed = strongest(profile, request.privacy, name, request.limit, places)
+        order = (profile.numbers[places], profile.merged[places], suppressed, self.rank[places], -reached)
         best = int(np.lexsort(order)[0])
         value = strength_of(profile, request.privacy, name, int(reached[best]))
         if value is None:
             return None
         changed = {"least" if name == request.model else "l": value}
-        return self.offer(int(places[best]), suppressed=int(gone[best]), **changed)
+        return self.offer(int(places[best]), suppressed=int(suppressed[best]), **changed)
 
     def one_column(self, places: Sequence[int]) -> list[Offer]:
         """Offer, for each column alone, the lowest acceptable level above its max_level, best first."""
         ranked: list[tuple[tuple[int, ...], Offer]] = []
         for axis, position in enumerate(places):
             if position >= 0:
-                needed = int(self.profile.levels[position, axis])
-                offer = self.offer(position, column=self.names[axis], max_level=needed)
-                best = (int(self.rank[position]), offer.suppressed, needed - self.high[axis], axis)
+                required = int(self.profile.levels[position, axis])
+                offer = self.offer(position, column=self.names[axis], max_level=required)
+                best = (int(self.rank[position]), offer.suppressed, required - self.high[axis], axis)
                 ranked.append((best, offer))
         return [offer for _, offer in sorted(ranked, key=lambda pair: pair[0])]
 
@@ -415,16 +416,19 @@ def strongest(
 def _greatest(
     values: IntArray, suppressed: Callable[[int], IntArray], limit: int, records: int
 ) -> tuple[IntArray, IntArray]:
-    """Return the largest value that some node reaches within a limit; 0 for nodes that do not reach it."""
+    """Return the largest value that some node reaches within a limit, and the records suppressed then.
+
+    The value is 0 for nodes that do not reach it.
+    """
     candidates = [0, *np.unique(values).tolist()]
     low, high = 0, len(candidates) - 1
     while low < high:
         middle = (low + high + 1) // 2
-        gone = suppressed(candidates[middle])
-        reached = ((gone <= limit) & (gone < records)).any()
+        violating = suppressed(candidates[middle])
+        reached = ((violating <= limit) & (violating < records)).any()
         low, high = (middle, high) if reached else (low, middle - 1)
-    gone = suppressed(candidates[low])
-    return np.where((gone <= limit) & (gone < records), candidates[low], 0), gone
+    violating = suppressed(candidates[low])
+    return np.where((violating <= limit) & (violating < records), candidates[low], 0), violating
 
 
 def strength_of(

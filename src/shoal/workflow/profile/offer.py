@@ -72,8 +72,8 @@ class Request:
     def to_dict(self) -> dict[str, Any]:
         """Return the request as plain values."""
         names = ("limit", "max_level", "sensitive", "prefer", "metric")
-        beside = {"l": self.l} if self.l is not None else {}
-        return {self.model: self.least, **beside, **_kind(self), **{n: getattr(self, n) for n in names}}
+        extra = {"l": self.l} if self.l is not None else {}
+        return {self.model: self.least, **extra, **_kind(self), **{n: getattr(self, n) for n in names}}
 
 
 def _kind(about: Request | Offer) -> dict[str, Any]:
@@ -137,9 +137,9 @@ def privacy_of(
     if diversity is not None and diversity not in KINDS:
         raise UnknownName(str(diversity), "diversity", KINDS, field="diversity")
     if k is None and l is None:
-        beside = defaults.l is not None and sensitive in (None, defaults.sensitive, *_only(profile))
+        with_l = defaults.l is not None and sensitive in (None, defaults.sensitive, *_only(profile))
         if defaults.model == "k":
-            k, l = int(defaults.least), defaults.l if beside else None
+            k, l = int(defaults.least), defaults.l if with_l else None
         else:
             l = defaults.least
         diversity, c = diversity or defaults.diversity, defaults.c if c is None else c
@@ -192,17 +192,17 @@ def measure_of(
     else:
         sensitive = profile.defaults.sensitive
     known = [one for one in profile.joints if one.diversity.kind == kind]
-    mine = [one for one in known if sensitive in (None, one.column) and c in (None, one.diversity.c)]
-    if len(mine) == 1:
-        return mine[0]
-    if mine:
-        several = ", ".join(one.label for one in mine)
-        raise UsageError(f"Say which one is meant, with a sensitive column or c: {several}.")
+    matching = [one for one in known if sensitive in (None, one.column) and c in (None, one.diversity.c)]
+    if len(matching) == 1:
+        return matching[0]
+    if matching:
+        names = ", ".join(one.label for one in matching)
+        raise UsageError(f"Say which one is meant, with a sensitive column or c: {names}.")
     example = f"{MODEL_NAMES[cast(DiversityKind, kind)]}:{'c=3,l=2' if kind == 'recursive' else 'l=2'}"
-    held = f" It holds {', '.join(one.label for one in known)}." if known else ""
+    available = f" It holds {', '.join(one.label for one in known)}." if known else ""
     raise UsageError(
         f"The profile does not hold what is asked for: {kind} l-diversity"
-        f"{f' of {sensitive}' if sensitive else ''}{f' with c = {c:g}' if c is not None else ''}.{held} "
+        f"{f' of {sensitive}' if sensitive else ''}{f' with c = {c:g}' if c is not None else ''}.{available} "
         f"Make it with this model in its policy, such as {example}.",
         field="diversity",
     )
@@ -237,9 +237,13 @@ def _metric(profile: Profile, metric: str | None, limit: int) -> str:
 
 def _usual_metric(profile: Profile, limit: int) -> str:
     """Return the policy's metric if its loss is a sum over columns, else a metric whose loss always is."""
-    mine = profile.defaults.metric
-    if mine in profile.losses and mine and metric_of(mine).separable.given(limit > 0):
-        return mine
+    policy_metric = profile.defaults.metric
+    if (
+        policy_metric in profile.losses
+        and policy_metric
+        and metric_of(policy_metric).separable.given(limit > 0)
+    ):
+        return policy_metric
     return "non-uniform-entropy"
 
 
@@ -390,11 +394,11 @@ def _exact(answer: Mapping[str, Any]) -> Mapping[str, Any]:
     exact = answer["exact"]
     if not isinstance(exact, Mapping):
         suggestions = answer.get("suggestions")
-        held = suggestions if isinstance(suggestions, Mapping) else {}
-        there = ", ".join(kind for kind in _KINDS if held.get(kind))
+        by_kind = suggestions if isinstance(suggestions, Mapping) else {}
+        kinds = ", ".join(kind for kind in _KINDS if by_kind.get(kind))
         raise UsageError(
             "This negotiation has no exact answer. Pass one of its suggestions"
-            f"{f' ({there})' if there else ''} instead of the whole."
+            f"{f' ({kinds})' if kinds else ''} instead of the whole."
         )
     return exact
 
@@ -450,28 +454,28 @@ def _with_l(policy: Policy, models: Sequence[Named], offer: Mapping[str, Any]) -
     if sensitive is not None and sensitive not in policy.roles.sensitive:
         raise UnknownName(sensitive, "sensitive column", policy.roles.sensitive)
     name = MODEL_NAMES[cast(DiversityKind, kind)]
-    mine = {option: offer[option] for option in ("c", "l") if option in offer}
+    model_options = {option: offer[option] for option in ("c", "l") if option in offer}
     if sensitive is not None:
-        mine["column"] = sensitive
-    kept: list[list[Named] | None] = []
+        model_options["column"] = sensitive
+    replacements: list[list[Named] | None] = []
     for model in models:
         known, options = named(model)
         if known != name or options.get("c") != offer.get("c"):
-            kept.append(None)
+            replacements.append(None)
             continue
         column = options.get("column")
         columns = policy.roles.sensitive if column is None else (column,)
-        rest = [other for other in columns if sensitive is not None and other != sensitive]
-        kept.append([{name: options | {"column": other}} for other in rest])
-    return _replaced(models, {name: mine}, kept)
+        other_columns = [other for other in columns if sensitive is not None and other != sensitive]
+        replacements.append([{name: options | {"column": other}} for other in other_columns])
+    return _replaced(models, {name: model_options}, replacements)
 
 
-def _replaced(models: Sequence[Named], new: Named, kept: Sequence[list[Named] | None]) -> list[Named]:
-    """Insert `new` at the first model that it replaces; `kept` is what remains of each (None: all)."""
+def _replaced(models: Sequence[Named], new: Named, replacements: Sequence[list[Named] | None]) -> list[Named]:
+    """Insert `new` before the first replaced model; `replacements` has what remains of each (None: all)."""
     others: list[Named] = []
     position = len(models)
-    for model, rest in zip(models, kept, strict=True):
-        if rest is not None and rest != [model]:
+    for model, replacement in zip(models, replacements, strict=True):
+        if replacement is not None and replacement != [model]:
             position = min(position, len(others))
-        others += [model] if rest is None else rest
+        others += [model] if replacement is None else replacement
     return [*others[:position], new, *others[position:]]

@@ -267,8 +267,8 @@ class Profile(HasDocument):
     def best(self, share: float | str, score: str = "weighted-log", by: str = "height") -> Profile:
         """Return the profile with only the best share of its nodes; see shoal.profile."""
         check_ranking(score, by)
-        wanted = best_nodes(self.lattice, self.grouping, share, score, by)
-        places = np.flatnonzero(np.isin(self.numbers, wanted))
+        selected = best_nodes(self.lattice, self.grouping, share, score, by)
+        places = np.flatnonzero(np.isin(self.numbers, selected))
         tables = {name: table.some(places) for name, table in self.tables.items()}
         joints = {measure: joint.some(places) for measure, joint in self.joints.items()}
         return replace(self, numbers=self.numbers[places], tables=tables, joints=joints)
@@ -276,8 +276,8 @@ class Profile(HasDocument):
     @property
     def has_columns_to_count(self) -> bool:
         """Whether no node drops some column alone, so that an answer without it needs the data."""
-        alone = {self.lattice.columns[axis[0]] for axis in self.lattice.axes if len(axis) == 1}
-        return not set(self.lattice.columns) <= alone & set(self.removable)
+        single_columns = {self.lattice.columns[axis[0]] for axis in self.lattice.axes if len(axis) == 1}
+        return not set(self.lattice.columns) <= single_columns & set(self.removable)
 
     def without(self, columns: tuple[str, ...]) -> Profile | None:
         """Return the profile of the other columns, counted once; None without the data, or if too large."""
@@ -437,7 +437,7 @@ def tabulated(
     progress: Progress | None = None,
 ) -> Profile:
     """Tabulate a problem's lattice, or part of it."""
-    until = math.inf if seconds is None else time.monotonic() + seconds
+    deadline = math.inf if seconds is None else time.monotonic() + seconds
     tell = progress or quiet
     lattice, counts = problem.lattice, problem.counts
     check_size(lattice, seconds)
@@ -449,7 +449,7 @@ def tabulated(
             tell("tabulate", tabulation.nodes, None)
             for done, total in slices(tabulation, grouping, share, seconds, score, by):
                 tell("tabulate", done, total)
-                if time.monotonic() > until:
+                if time.monotonic() > deadline:
                     break
     except KeyboardInterrupt:
         if not tabulation.nodes:

@@ -111,9 +111,9 @@ def _kind_of(model: str) -> DiversityKind | None:
 def _diverse(models: Sequence[PolicyModel]) -> PolicyModel | None:
     """Return the l-diversity of the policy that is the default for a request."""
     for kind in KINDS:
-        mine = [model for model in models if model.name == MODEL_NAMES[kind]]
-        if mine:
-            return max(mine, key=lambda model: model.least or 0)
+        models_of_kind = [model for model in models if model.name == MODEL_NAMES[kind]]
+        if models_of_kind:
+            return max(models_of_kind, key=lambda model: model.least or 0)
     return None
 
 

@@ -170,25 +170,25 @@ def study(
         sensitive = next(iter(profile.sensitive), None)
     if k is None and l is None and defaults.model == "k":
         k = int(defaults.least)  # k alone, even if the policy also has an l
-    asked = profile.negotiate(k=k, l=l, sensitive=sensitive, runtime=False).request
-    gone = profile.by_privacy(asked.privacy)
-    usual = _strengths(profile, asked, None)
-    tried = drawn(profile, asked, usual, requests) if profile.complete else []
+    request = profile.negotiate(k=k, l=l, sensitive=sensitive, runtime=False).request
+    suppressed = profile.by_privacy(request.privacy)
+    usual = _strengths(profile, request, None)
+    tried = drawn(profile, request, usual, requests) if profile.complete else []
     truth = answered(profile, tried)
     exact = sum(answer.exact is not None for _, answer in truth)
     return Study(
-        model=asked.model,
-        least=asked.least,
-        sensitive=asked.sensitive,
+        model=request.model,
+        least=request.least,
+        sensitive=request.sensitive,
         records=profile.records,
         nodes=len(profile.numbers),
         lattice_size=profile.lattice.size,
-        by_height=_grouped(gone, profile.heights),
+        by_height=_grouped(suppressed, profile.heights),
         by_strength=tuple(
-            _suppression(at, profile.by_privacy(replace(asked, least=at).privacy))
-            for at in _strengths(profile, asked, strengths)
+            _suppression(at, profile.by_privacy(replace(request, least=at).privacy))
+            for at in _strengths(profile, request, strengths)
         ),
-        by_columns=_grouped(gone, _kept_columns(profile)),
+        by_columns=_grouped(suppressed, _kept_columns(profile)),
         grouping=tuple(_powers(profile)),
         requests=len(tried),
         answered=exact,
@@ -201,28 +201,30 @@ def study(
     )
 
 
-def _suppression(at: float, gone: IntArray) -> SuppressionSummary:
-    return SuppressionSummary(at, len(gone), int(gone.min()), float(gone.mean()), int(gone.max()))
+def _suppression(at: float, suppressed: IntArray) -> SuppressionSummary:
+    return SuppressionSummary(
+        at, len(suppressed), int(suppressed.min()), float(suppressed.mean()), int(suppressed.max())
+    )
 
 
-def _grouped(gone: IntArray, groups: IntArray) -> tuple[SuppressionSummary, ...]:
-    return tuple(_suppression(int(at), gone[groups == at]) for at in np.unique(groups))
+def _grouped(suppressed: IntArray, groups: IntArray) -> tuple[SuppressionSummary, ...]:
+    return tuple(_suppression(int(at), suppressed[groups == at]) for at in np.unique(groups))
 
 
 def _kept_columns(profile: Profile) -> IntArray:
     """Count the columns of each node that are not at their top level."""
     lattice = profile.lattice
     members = np.array([len(axis) for axis in lattice.axes])
-    kept: IntArray = (profile.levels < np.array(lattice.high)) @ members
-    return kept
+    column_counts: IntArray = (profile.levels < np.array(lattice.high)) @ members
+    return column_counts
 
 
-def _strengths(profile: Profile, asked: Request, wanted: Sequence[int] | None) -> list[float]:
-    for least in wanted or ():
-        check_whole(asked.model, least)
-    most = int(profile.table(asked.sensitive).values.max())  # above it, no class remains at any node
-    usual = [least for least in STRENGTHS[asked.model] if least <= most]
-    return sorted({*(wanted or usual), asked.least})
+def _strengths(profile: Profile, request: Request, requested: Sequence[int] | None) -> list[float]:
+    for least in requested or ():
+        check_whole(request.model, least)
+    most = int(profile.table(request.sensitive).values.max())  # above it, no class remains at any node
+    usual = [least for least in STRENGTHS[request.model] if least <= most]
+    return sorted({*(requested or usual), request.least})
 
 
 def _powers(profile: Profile) -> Iterator[Power]:

@@ -19,8 +19,8 @@ from shoal.core.lattice.walk import Spread
 @compiled
 def first_at_least(begins: IntArray, values: IntArray, least: int) -> IntArray:
     """Find the first value of at least `least` among each node's ascending values, or their end."""
-    firsts = np.empty(begins.shape[0] - 1, np.int64)
-    for stretch in range(firsts.shape[0]):
+    found = np.empty(begins.shape[0] - 1, np.int64)
+    for stretch in range(found.shape[0]):
         low = begins[stretch]
         high = min(begins[stretch + 1], low + least)  # values are distinct: the i-th is at least i
         while low < high:
@@ -29,8 +29,8 @@ def first_at_least(begins: IntArray, values: IntArray, least: int) -> IntArray:
                 low = middle + 1
             else:
                 high = middle
-        firsts[stretch] = low
-    return firsts
+        found[stretch] = low
+    return found
 
 
 class _ReadOnly:
@@ -187,24 +187,24 @@ def joint_table(spread: Spread) -> JointTable:
 
 def joint_spread(counts: Counts, measure: Measure) -> Spread:
     """Return how the records of one node spread over size and l."""
-    held = counts.in_memory()
-    entries = held.sensitive[measure.column]
-    values = measure.diversity.measures(entries.rows, entries.counts, held.sizes)
-    keys, inverse = np.unique((held.sizes << MEASURE_BITS) | values, return_inverse=True)
-    records = np.bincount(inverse, held.sizes).astype(np.int64)
-    return Spread(np.array([0, len(keys)]), keys, records, np.array([len(held)]))
+    in_memory = counts.in_memory()
+    entries = in_memory.sensitive[measure.column]
+    values = measure.diversity.measures(entries.rows, entries.counts, in_memory.sizes)
+    keys, inverse = np.unique((in_memory.sizes << MEASURE_BITS) | values, return_inverse=True)
+    records = np.bincount(inverse, in_memory.sizes).astype(np.int64)
+    return Spread(np.array([0, len(keys)]), keys, records, np.array([len(in_memory)]))
 
 
 def _strongest(keys: IntArray, allowed: np.ndarray, records: IntArray, limit: int) -> tuple[int, int]:
-    gone = int(records[~allowed].sum())
-    if gone > limit or not allowed.any():
+    violating = int(records[~allowed].sum())
+    if violating > limit or not allowed.any():
         return 0, int(records.sum())
     order = np.argsort(keys[allowed], kind="stable")
     keys, records = keys[allowed][order], records[allowed][order]
-    firsts = np.flatnonzero(np.diff(keys, prepend=-1))
-    before = gone + (np.cumsum(records) - records)[firsts]
+    starts = np.flatnonzero(np.diff(keys, prepend=-1))
+    before = violating + (np.cumsum(records) - records)[starts]
     last = int(np.searchsorted(before, limit, side="right")) - 1
-    return int(keys[firsts][last]), int(before[last])
+    return int(keys[starts][last]), int(before[last])
 
 
 def measures_of(sensitive: Sequence[str], others: Sequence[Measure]) -> tuple[Measure, ...]:

@@ -64,7 +64,7 @@ class Tabulation:
         self._memory = memory
         self._counters = self._compiled(hierarchies)
         first = next(iter(self._counters.values()), None)
-        self._order = list(first[0].order if first else self._hubs.walk(lattice))
+        self._order = list(first[0].order if first else self._rollups.walk(lattice))
         self._numbers: list[IntArray] = []  # of the nodes counted, slice by slice
         self._tables: dict[str | None, list[SizeTable]] = {name: [] for name in (None, *self.sensitive)}
         self._joints: dict[Measure, list[JointTable]] = {measure: [] for measure in self.measures}
@@ -78,14 +78,14 @@ class Tabulation:
         keys: dict[str | None, tuple[InMemoryCounts, int]] = {None: (counts.bare(), -1)}
         joints = {name: counts.joint(name) for name in self.sensitive}
         keys |= {name: (joint[0], (1 << joint[1]) - 1) for name, joint in joints.items() if joint}
-        room = self._memory // 2  # for one walk at a time: walks do not keep their working memory
-        for name, (base, kept) in keys.items():
-            if base.words == 1 and room_for(base, self.lattice) <= room:
-                walks[name] = Walk(base, hierarchies, self.lattice), kept
+        memory = self._memory // 2  # for one walk at a time: no walk keeps its working memory
+        for name, (base, mask) in keys.items():
+            if base.words == 1 and room_for(base, self.lattice) <= memory:
+                walks[name] = Walk(base, hierarchies, self.lattice), mask
         return walks
 
     @cached_property
-    def _hubs(self) -> RollupCache:
+    def _rollups(self) -> RollupCache:
         return rollup_cache(self.counts, self._hierarchies, SearchCost(), self._memory)
 
     @property
@@ -103,8 +103,10 @@ class Tabulation:
         self._numbers.append(numbers)
         for name, parts in self._tables.items():
             parts.append(tables[name])
-        held = joints or {}
-        self._joints = {measure: [held[measure]] for measure in self.measures if measure in held}
+        known_joints = joints or {}
+        self._joints = {
+            measure: [known_joints[measure]] for measure in self.measures if measure in known_joints
+        }
 
     def slices(self, numbers: IntArray | None = None, size: int = _SLICE) -> Iterator[int]:
         """Count nodes, given by number (default: all); yield the total number counted after each slice."""
@@ -124,8 +126,8 @@ class Tabulation:
             yield self.nodes
 
     def _count(self, indices: IntArray) -> None:
-        alone = [name for name in self._tables if name is None or Measure(name) not in self._joints]
-        for name in alone:
+        separate = [name for name in self._tables if name is None or Measure(name) not in self._joints]
+        for name in separate:
             # Compressed at once, so that only one slice uses wide integers.
             self._tables[name].append(table_of(self._spread(indices, name)))
         for measure, parts in self._joints.items():
@@ -138,17 +140,17 @@ class Tabulation:
         counter = self._counters.get(what.column if isinstance(what, Measure) else what)
         if counter is None or isinstance(what, str):
             return joined(self._single_spread(index, what) for index in indices)
-        walk, kept = counter
+        walk, mask = counter
         if what is not None:
-            return walk.spread(indices, kept, len(self.counts), what.diversity)
+            return walk.spread(indices, mask, len(self.counts), what.diversity)
         sizes = (
             isqrt(2 * self.counts.records) + 1
         )  # this many different sizes add up to more than all records
-        return walk.spread(indices, kept, sizes)
+        return walk.spread(indices, mask, sizes)
 
     def _single_spread(self, index: IntArray, what: str | Measure | None) -> Spread:
         """Count one node by itself, if many at once do not fit a word or the memory."""
-        counts = self._hubs.counts(self.lattice.node(index.tolist()))
+        counts = self._rollups.counts(self.lattice.node(index.tolist()))
         return (
             joint_spread(counts, what)
             if isinstance(what, Measure)
@@ -157,7 +159,7 @@ class Tabulation:
 
     def tables(self) -> tuple[IntArray, dict[str | None, SizeTable]]:
         """Return the nodes tabulated, by their number in the lattice, and the tables of each measure."""
-        whole = len(self._numbers)  # a slice that was interrupted has no entry yet
+        whole = len(self._numbers)  # an interrupted slice has no entry yet
         self._numbers = [self.numbers]
         for parts in self._tables.values():
             del parts[whole:]

@@ -106,8 +106,14 @@ def anonymize(
     sheet = Sheet(spreadsheet_safe, delimiter, bom)
     written: dict[str, Any] = {"mapping": mapping, "report": report, "margin": stricter, "sheet": sheet}
     with session(table, engine, memory_limit, progress) as s:
-        wanted, levels, guessed = _requested(s, request, node)
-        task = Task(wanted.dropping(drop) if drop else wanted, levels, seconds, guessed=guessed, **written)
+        requested_policy, levels, guessed = _requested(s, request, node)
+        task = Task(
+            requested_policy.dropping(drop) if drop else requested_policy,
+            levels,
+            seconds,
+            guessed=guessed,
+            **written,
+        )
         return release_table(s, task, output=output, force=force)
 
 
@@ -180,8 +186,8 @@ def _check_levels(recipe: Recipe, *, repair: bool, local: bool) -> None:
     """Raise if an option needs levels and the recipe has none."""
     if recipe.levels is not None:
         return
-    for option, asked, needs in (("repair", repair, "raises"), ("local", local, "starts from")):
-        if asked:
+    for option, requested, needs in (("repair", repair, "raises"), ("local", local, "starts from")):
+        if requested:
             raise UsageError(
                 f"{option} {needs} levels, and this recipe has none. Anonymize the table again.", field=option
             )
@@ -256,7 +262,7 @@ class Task:
 
 
 def release_table(s: Session, task: Task, *, output: str | Path | None, force: bool) -> Release:
-    """Release the table of a session, in memory or to a file."""
+    """Release the table of a session, to memory or to a file."""
     separate_column(task.policy)  # raises for an unsuitable policy before the work begins
     with ChangeGuard(s.source) as watch:
         task.sheet.check(task.policy, None if output is None else s.target(output))
@@ -267,22 +273,24 @@ def release_table(s: Session, task: Task, *, output: str | Path | None, force: b
 def _to_file(run: Run, output: str | Path, *, force: bool) -> Release:
     """Release to a file or to a table of a database; the input cannot be the output."""
     target = run.task.sheet.on(run.session.target(output))
-    beside = [CODEBOOK]
+    companion_names = [CODEBOOK]
     if separate_column(run.policy) is not None:
         if target.kind == "table":
             raise OutputError(
                 f"Algorithm 'anatomy' releases two tables, which {target.name!r} is not. Name a file."
             )
-        beside.append(f"{SENSITIVE}{target.ending}")
-    _check_inputs(run, target, {*companions(target.path, beside).values()})
+        companion_names.append(f"{SENSITIVE}{target.ending}")
+    _check_inputs(run, target, {*companions(target.path, companion_names).values()})
     policy = private_folder(target.path) / POLICY
     keep = policy.exists() and any(p.exists() and p.samefile(policy) for p in run.policy.read_files)
     with (
-        draft(target, run.session.writer(target), force=force, beside=beside, keep_policy=keep) as begun,
-        cleanup(begun.discard),
+        draft(
+            target, run.session.writer(target), force=force, beside=companion_names, keep_policy=keep
+        ) as release_draft,
+        cleanup(release_draft.discard),
     ):
         run.engine.spill(target.path)
-        return run.to_file(begun)
+        return run.to_file(release_draft)
 
 
 def _check_inputs(run: Run, target: Target, beside: set[Path]) -> None:
@@ -294,9 +302,9 @@ def _check_inputs(run: Run, target: Target, beside: set[Path]) -> None:
     files = run.policy.read_files
     recipe = {run.task.recipe: "the recipe"} if run.task.recipe else {}
     check_inputs([*([] if target.kind == "table" else [target.path]), *paths], files | recipe)
-    if (home := private_folder(target.path)).exists():
+    if (private := private_folder(target.path)).exists():
         table = Path(run.source) if isinstance(run.source, str | Path) else None
-        check_private_inputs(home, table, files, guessed=run.task.guessed is not None)
+        check_private_inputs(private, table, files, guessed=run.task.guessed is not None)
 
 
 class Run:
@@ -331,88 +339,99 @@ class Run:
             )
         result = self.find()
         with self.phase("recode"):
-            opened = result.opened.table
-            numbered = replace(result, opened=result.opened.with_table(self.engine.number_rows(opened)))
+            input_table = result.opened.table
+            numbered = replace(result, opened=result.opened.with_table(self.engine.number_rows(input_table)))
             columns = self.release_columns(result)
-            table, notes = self.engine.materialize(self.recode(numbered), self.source, opened, columns)
+            table, notes = self.engine.materialize(self.recode(numbered), self.source, input_table, columns)
             second = self.second(result)
             if second is not None:
                 columns = ReleaseColumns(self.engine.columns(second), self.policy.roles.sensitive)
-                second, more = self.engine.materialize(second, self.source, opened, columns)
+                second, more = self.engine.materialize(second, self.source, input_table, columns)
                 notes += more
         result = replace(result, notes=(*result.notes, *notes))
         verification = self.check(result, table, second)
         self.watch.check()
         return self.release(result, verification, table=table, sensitive_table=second)
 
-    def to_file(self, begun: Draft) -> Release:
+    def to_file(self, release_draft: Draft) -> Release:
         """Write the release to the draft, read it back, check it and publish it."""
-        target = begun.stage.target
+        target = release_draft.stage.target
         result = self.find(formulas_run=is_sheet(target) and not self.task.sheet.safe)
-        waiting = f"{SENSITIVE}{target.ending}"
-        with self.phase("recode"), writing(begun.output):
-            begun.stage.write(self.recode(result))
+        waiting_name = f"{SENSITIVE}{target.ending}"
+        with self.phase("recode"), writing(release_draft.output):
+            release_draft.stage.write(self.recode(result))
             second = self.second(result)
             if second is not None:
-                self.session.writer(target).write(second, replace(target, name=str(begun.private / waiting)))
-        waits, written = begun.stage.waiting, None if second is None else begun.private / waiting
+                self.session.writer(target).write(
+                    second, replace(target, name=str(release_draft.private / waiting_name))
+                )
+        waiting_release, written = (
+            release_draft.stage.waiting,
+            None if second is None else release_draft.private / waiting_name,
+        )
         report_parts: dict[str, Any] = {}
         if self.task.report:  # before cells are escaped, because they are compared with the input
             from shoal.workflow.report.report import report_data
 
-            report_parts = {**report_data(self.policy, result, waits, self.phase, self.progress)}
+            report_parts = {**report_data(self.policy, result, waiting_release, self.phase, self.progress)}
         if self.task.sheet.rewrites:
-            with self.phase("escape"), writing(begun.output):
-                for path in (waits, *([] if written is None else [written])):
+            with self.phase("escape"), writing(release_draft.output):
+                for path in (waiting_release, *([] if written is None else [written])):
                     self.task.sheet.finish(Path(path), target)
-        verification = self.check(result, waits, written)
+        verification = self.check(result, waiting_release, written)
         self.watch.check()
         release = self.release(
             result,
             verification,
             **report_parts,
-            output=target.name if target.kind == "table" else begun.output,
-            codebook=begun.beside[CODEBOOK],
-            report=private_folder(begun.output) / REPORT if self.task.report else None,
-            sensitive_table=begun.beside.get(waiting),
+            output=target.name if target.kind == "table" else release_draft.output,
+            codebook=release_draft.beside[CODEBOOK],
+            report=private_folder(release_draft.output) / REPORT if self.task.report else None,
+            sensitive_table=release_draft.beside.get(waiting_name),
         )
-        return self.commit(begun, result, release)
+        return self.commit(release_draft, result, release)
 
-    def commit(self, begun: Draft, result: SearchResult, release: Release) -> Release:
+    def commit(self, release_draft: Draft, result: SearchResult, release: Release) -> Release:
         """Write the files that belong to a release, and publish all of them."""
         recipe = recipe_of(self.policy, result.problem, result.evaluation, result.domains, release.masked)
-        codebook = self.task.sheet.on(Target(str(begun.private / CODEBOOK), "file", ".csv"))
+        codebook = self.task.sheet.on(Target(str(release_draft.private / CODEBOOK), "file", ".csv"))
         pages: dict[str, str] = {}
         if self.task.report:
             from shoal.workflow.report.certificate import certificate
             from shoal.workflow.report.report import report
 
-            digest = begun.stage.digest() if isinstance(release.output, Path) else None
+            digest = release_draft.stage.digest() if isinstance(release.output, Path) else None
             pages = {REPORT: report(release)}
             if release.verification.verified:
                 pages[CERTIFICATE] = certificate(release, digest)
-        with writing(begun.output):
+        with writing(release_draft.output):
             if self.task.guessed:
-                write_private(begun.private / POLICY, self.task.guessed.text)
+                write_private(release_draft.private / POLICY, self.task.guessed.text)
             if self.task.mapping:
-                write_mapping(begun.private / "mapping", result.problem, result.recoding, result.domains)
+                write_mapping(
+                    release_draft.private / "mapping", result.problem, result.recoding, result.domains
+                )
             write_codebook(codebook, self.policy, result.recoding, result.labels, result.problem.hierarchies)
             self.task.sheet.finish(codebook.path, codebook)
             for name, page in pages.items():
-                write_private(begun.private / name, page)
-        home = begun.commit(recipe, audit_of(release.to_dict(losses=False), release.verification))
-        kept = self.task.guessed or begun.keep_policy
-        return replace(release, recipe=home, policy_file=home.parent / POLICY if kept else None)
+                write_private(release_draft.private / name, page)
+        recipe_path = release_draft.commit(
+            recipe, audit_of(release.to_dict(losses=False), release.verification)
+        )
+        has_policy = self.task.guessed or release_draft.keep_policy
+        return replace(
+            release, recipe=recipe_path, policy_file=recipe_path.parent / POLICY if has_policy else None
+        )
 
     def find(self, *, formulas_run: bool = False) -> SearchResult:
         """Count, search and check unchanged columns; `formulas_run` adds notes on cells like formulas."""
-        opened = self.session.table
+        input_table = self.session.table
         with self.phase("count"):
-            labelled, domains = counted(opened, self.policy, label=self.policy.label)
+            labelled, domains = counted(input_table, self.policy, label=self.policy.label)
             counts = labelled
             if self.policy.label_needed is None and self.policy.label is not None:
                 counts, domains = without_unused_label(self.policy, labelled, domains)
-            review = review_columns(self.policy, opened, counts, domains, formulas=formulas_run)
+            review = review_columns(self.policy, input_table, counts, domains, formulas=formulas_run)
         if self.task.report:
             from shoal.workflow.report.report import check_population
 
@@ -421,7 +440,7 @@ class Run:
         with self.phase("search"):
             chosen = self.task.search(problem, self.progress)
         result = search_result(
-            opened,
+            input_table,
             domains,
             chosen.problem,
             chosen.algorithm,
@@ -434,7 +453,13 @@ class Run:
         refuse_if_revealed(unchanged, self.policy.fail)
         formulas = review.formulas(result.labels) if formulas_run else ()
         masking = mask_notes(self.policy, result.evaluation.suppressed, masked=result.masks)
-        notes = (*self.engine.notes_on(opened.table), *chosen.notes, *review.notes(), *masking, *formulas)
+        notes = (
+            *self.engine.notes_on(input_table.table),
+            *chosen.notes,
+            *review.notes(),
+            *masking,
+            *formulas,
+        )
         return replace(result, notes=notes, unchanged=unchanged, raised=chosen.raised)
 
     def kept_columns(self, result: SearchResult) -> list[str]:
@@ -443,11 +468,11 @@ class Run:
         return [name for name in result.opened.columns if name not in dropped]
 
     def release_columns(self, result: SearchResult) -> ReleaseColumns:
-        kept, as_is = self.kept_columns(result), result.recoding.as_is()
+        names, as_is = self.kept_columns(result), result.recoding.as_is()
         labels = dict(zip(result.recoding.columns, result.recoding.labels, strict=True))
-        order = [column for name in kept for column in (labels.get(name) or [name])]
-        unchanged = [name for name in kept if labels.get(name) is None]
-        return ReleaseColumns(tuple(order), tuple(unchanged), tuple(name for name in kept if name in as_is))
+        order = [column for name in names for column in (labels.get(name) or [name])]
+        unchanged = [name for name in names if labels.get(name) is None]
+        return ReleaseColumns(tuple(order), tuple(unchanged), tuple(name for name in names if name in as_is))
 
     def recode(self, result: SearchResult) -> Any:
         roles = self.policy.roles

@@ -73,8 +73,8 @@ def _count_lost_in(
         codes = (regions.keys[field.word] >> field.shift) & field.mask
         return _lost_codes(codes[regions.rows], ~regions.suppressed[regions.classes]).size
     lost = _lost_codes(classes.counts.codes(column), ~suppressed)
-    present = problem.value_counts[column] > 0
-    return int((present & np.isin(recoding.groups[column], lost)).sum())
+    occurring = problem.value_counts[column] > 0
+    return int((occurring & np.isin(recoding.groups[column], lost)).sum())
 
 
 def _lost_codes(codes: IntArray, kept: BoolArray) -> IntArray:
@@ -105,7 +105,7 @@ def write_codebook(
     labels: Mapping[str, Sequence[str]],
     hierarchies: Sequence[Hierarchy],
 ) -> None:
-    """Write one row per label in use; a column that keeps its values has one row."""
+    """Write one row per label that occurs; a column that keeps its values has one row."""
     rows: list[_Row] = []
     for column, (name, used) in enumerate(labels.items()):
         shown = ", ".join(policy.released(name))
@@ -124,12 +124,14 @@ def write_codebook(
 
 
 def _by_class(rule: Builder, recoding: Recoding, column: int, hierarchy: Hierarchy) -> Iterator[_Row]:
-    """Yield level, label and covered values for every group that occurs in a class."""
+    """Yield the level, the label and the covered values of every group that occurs in a class."""
     column_groups, regions = recoding.column_groups[column], recoding.regions
     if column_groups.labels is None:
         yield (0, "", "as is")
-    present = {} if regions is None else dict.fromkeys(regions.groups[column][~regions.suppressed].tolist())
-    for group in in_order(hierarchy, column_groups, sorted(present)):
+    released_groups = (
+        {} if regions is None else dict.fromkeys(regions.groups[column][~regions.suppressed].tolist())
+    )
+    for group in in_order(hierarchy, column_groups, sorted(released_groups)):
         cover = column_groups.cover(group)
         if column_groups.labels is not None:
             ends = ["" if ends[group] is None else str(ends[group]) for ends in column_groups.labels.values()]
@@ -204,11 +206,13 @@ def _write_combinations(
             shown.append(["" if group == column_groups.blank else texts[code] for group, code in pairs])
         else:
             shown += [[ends[group] for group in groups] for ends in column_groups.labels.values()]
-    gone = regions.suppressed[regions.classes].tolist()
-    shown = [["" if lost else label for label, lost in zip(labels, gone, strict=True)] for labels in shown]
+    suppressed = regions.suppressed[regions.classes].tolist()
+    shown = [
+        ["" if lost else label for label, lost in zip(labels, suppressed, strict=True)] for labels in shown
+    ]
     columns = zip(recoding.columns, recoding.labels, strict=True)
     released = [shown_as for name, labels in columns for shown_as in labels or (name,)]
-    fate = ["suppressed" if lost else "kept" for lost in gone]
+    fate = ["suppressed" if lost else "kept" for lost in suppressed]
     names = [*recoding.columns, *[f"{name} (released)" for name in released]]
     header = [*names, *[codes + "_" * (codes in names) for codes in ("records", "fate")]]
     _write(path, header, zip(*values, *shown, regions.sizes.tolist(), fate, strict=True), 0o600)

@@ -119,7 +119,7 @@ def review_columns(
     Existing counts of sensitive columns give their numbers of unique values; the engine scans the columns.
     """
     engine, table = opened.engine, opened.table
-    separate = separate_column(policy)  # released by group, so no value belongs to a single record
+    separate = separate_column(policy)  # released by group: no value belongs to a single record
     names = [name for name, role in policy.roles.roles.items() if role in AS_IS]
     scans = _scans(engine, table, names, (*WITHIN.values(), *([FORMULA] if formulas else [])))
     unique_values = {name: scan.unique_values for name, scan in scans.items()}

@@ -218,14 +218,14 @@ def _by_rank(
     numbers: FloatArray, positions: FloatArray, records: IntArray, *, rising: bool
 ) -> FloatArray | None:
     """Map each number to the position of the same rank; None if too few records have unique numbers."""
-    here = ~np.isnan(numbers)
-    many = int(here.sum())
-    if not _OWN * records.sum() <= many <= records.sum():
+    is_number = ~np.isnan(numbers)
+    count = int(is_number.sum())
+    if not _OWN * records.sum() <= count <= records.sum():
         return None
-    ranks = np.argsort(np.argsort(numbers[here] if rising else -numbers[here], kind="stable"))
+    ranks = np.argsort(np.argsort(numbers[is_number] if rising else -numbers[is_number], kind="stable"))
     guessed = np.full(len(numbers), np.nan)
     ends = np.cumsum(records) / records.sum()
-    guessed[here] = positions[np.searchsorted(ends, (ranks + 0.5) / many)]
+    guessed[is_number] = positions[np.searchsorted(ends, (ranks + 0.5) / count)]
     return guessed
 
 
@@ -250,13 +250,13 @@ def _on_line(
 ) -> FloatArray | None:
     """Map each number to a position by a line through the quantiles; None if they do not lie on a line."""
     share = (np.cumsum(records) - records / 2) / records.sum()
-    aims = np.interp(_SHARES, share, positions)
-    seen = np.nanquantile(numbers, _SHARES if rising else 1 - _SHARES)
-    if not seen.var() > 0:
+    targets = np.interp(_SHARES, share, positions)
+    quantiles = np.nanquantile(numbers, _SHARES if rising else 1 - _SHARES)
+    if not quantiles.var() > 0:
         return None
-    slope = _usual_slope(float(np.cov(seen, aims)[0, 1] / seen.var(ddof=1)))
-    start = float(np.median(aims - slope * seen))
-    if ((slope * seen + start - aims) ** 2).mean() >= (1 - _STRAIGHT) * aims.var():
+    slope = _usual_slope(float(np.cov(quantiles, targets)[0, 1] / quantiles.var(ddof=1)))
+    start = float(np.median(targets - slope * quantiles))
+    if ((slope * quantiles + start - targets) ** 2).mean() >= (1 - _STRAIGHT) * targets.var():
         return None
     guessed: FloatArray = slope * numbers + start
     if (positions == np.floor(positions)).all():
@@ -269,29 +269,31 @@ def _best_shift(guessed: FloatArray, positions: FloatArray, records: IntArray, s
 
     `step` is the distance between guesses whose numbers differ by one.
     """
-    some = guessed[~np.isnan(guessed)]
-    some = some[:: max(1, len(some) // _TRIED)]
+    sample = guessed[~np.isnan(guessed)]
+    sample = sample[:: max(1, len(sample) // _TRIED)]
     window = max(2.0, _WINDOW * float(positions[-1] - positions[0]))
     step = max(min(step, 1.0), window / _MOST_SHIFTS)
-    places = np.unique(positions)
-    real = np.bincount(np.searchsorted(places, positions), records / records.sum()).astype(np.float64)
+    distinct_positions = np.unique(positions)
+    shares = np.bincount(np.searchsorted(distinct_positions, positions), records / records.sum()).astype(
+        np.float64
+    )
     # Rounding changes at whole numbers, so the shifts are aligned with them.
-    shifts = np.arange(-window, window, step) - float(some[0]) % step
-    alike = [_overlap(np.floor(some + shift + 1e-9), places, real) for shift in shifts]
-    return float(shifts[int(np.argmax(alike))])
+    shifts = np.arange(-window, window, step) - float(sample[0]) % step
+    overlaps = [_overlap(np.floor(sample + shift + 1e-9), distinct_positions, shares) for shift in shifts]
+    return float(shifts[int(np.argmax(overlaps))])
 
 
 def _overlap(numbers: FloatArray, places: FloatArray, shares: FloatArray) -> float:
     """Return the overlap of the distribution of the numbers with the shares of the ascending places."""
-    at = np.minimum(np.searchsorted(places, numbers), len(places) - 1)
-    counts = np.bincount(at[places[at] == numbers], minlength=len(places))
+    index = np.minimum(np.searchsorted(places, numbers), len(places) - 1)
+    counts = np.bincount(index[places[index] == numbers], minlength=len(places))
     return float(np.minimum(counts / len(numbers), shares).sum())
 
 
 def _usual_slope(slope: float) -> float:
     """Replace a slope by the nearest conversion factor between common units if it is close."""
-    near = float(_SLOPES[np.abs(_SLOPES - slope).argmin()])
-    return near if abs(near - slope) <= _ALIKE * abs(slope) else slope
+    nearest = float(_SLOPES[np.abs(_SLOPES - slope).argmin()])
+    return nearest if abs(nearest - slope) <= _ALIKE * abs(slope) else slope
 
 
 def _nearest(positions: FloatArray, numbers: FloatArray) -> IntArray:

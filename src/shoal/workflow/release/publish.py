@@ -75,8 +75,8 @@ WRITTEN_POLICY = "policy_sha256"  # in an audit: the digest of a policy that sho
 
 def own_files(output: Path) -> list[Path]:
     """Return the paths of the files that a release may have, except the policy and the second table."""
-    home = private_folder(output)
-    return [output, codebook_path(output), *(home / name for name in REPLACED)]
+    folder = private_folder(output)
+    return [output, codebook_path(output), *(folder / name for name in REPLACED)]
 
 
 def check_waiting_names(home: Path) -> None:
@@ -141,7 +141,7 @@ def _link(source: str, target: str) -> None:
         shutil.copy2(source, target, follow_symlinks=False)
 
 
-_READABLE = 2_000  # most rows of hierarchy files in a recipe that is indented
+_READABLE = 2_000  # the maximum number of hierarchy rows in a recipe that is indented
 
 
 @dataclass(frozen=True)
@@ -251,7 +251,7 @@ class Draft:
 def draft(
     target: Target, engine: Engine, *, force: bool, beside: Collection[str] = (), keep_policy: bool = False
 ) -> Iterator[Draft]:
-    """Yield a draft to write to; its files are removed unless it is committed.
+    """Yield a draft to write to; its temporary files are removed unless it is committed.
 
     `beside` names the files in the private folder that are to be moved next to the release. With
     `keep_policy`, the policy in the old private folder is kept even if shoal wrote it.
@@ -274,7 +274,7 @@ def draft(
         yield begun
     except OSError as error:
         if ready and error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG):
-            raise  # the input may have caused it
+            raise  # the error may be about the input
         raise cannot_write(output, error) from None
     except ShoalError:
         if not output.parent.is_dir():  # the error is about a temporary file

@@ -71,7 +71,7 @@ class Recipe:
             raise PolicyError(_damaged("its policy is not a mapping"))
         try:
             policy = Policy.load(data["policy"])
-        except ShoalError:  # its message quotes the policy, which may contain values if damaged
+        except ShoalError:  # its message quotes the policy; a damaged policy may contain values
             raise PolicyError(_damaged("its policy is not valid")) from None
         if not all(_is_table(files.get(name)) for name in _files_needed(policy)):
             raise PolicyError(_damaged("it lacks the rows of a hierarchy file"))
@@ -369,7 +369,7 @@ class RowRecoder:
         return self._covers[name, text]
 
     def _bound(self, name: str, text: _Text) -> Hierarchy:
-        """Bind a column's rule to one value; other values have no influence."""
+        """Bind a column's rule to one value, independently of other values."""
         return self.policy.builder(name).bind(Domain(name, (text,), (text,)))
 
 
@@ -387,8 +387,8 @@ def row_recoder(
         return "it divides equal records at random"
     order = None
     if regions.classes is not None:
-        kept = recoding.regions.groups[:, ~recoding.regions.suppressed]
-        columns = zip(recoding.column_groups, problem.hierarchies, kept, strict=True)
+        released_groups = recoding.regions.groups[:, ~recoding.regions.suppressed]
+        columns = zip(recoding.column_groups, problem.hierarchies, released_groups, strict=True)
         shares = [column_groups.shares(hierarchy)[codes] for column_groups, hierarchy, codes in columns]
         order = np.argsort(np.sum(shares, axis=0), kind="stable")
     return RowRecoder(policy, None, regions, order)

@@ -93,9 +93,9 @@ def pack(home: Path, companions: Companions) -> None:
 
 
 def unpack(home: Path, companions: Companions) -> bool:
-    """Move files from the private folder to their places next to the release; return whether there were any.
+    """Move files from the private folder to their paths next to the release; return whether there were any.
 
-    If a place is already taken, the file in the folder belongs to the user and is not moved.
+    A file whose target path exists belongs to the user and is not moved.
     """
     names = [name for name, path in companions.items() if not os.path.lexists(path)]
     waiting = {home / name: companions[name] for name in names if (home / name).exists()}
@@ -105,7 +105,7 @@ def unpack(home: Path, companions: Companions) -> bool:
 
 
 def remove_temporaries(output: Path, mark: Path) -> None:
-    """Remove the temporary files of a run; its mark last, because it identifies the others."""
+    """Remove the temporary files of a run. The mark is removed last, because it identifies the others."""
     for path in temporary_files(output):
         if path.name.startswith(mark.name) and path != mark:
             remove(path)

@@ -401,8 +401,8 @@ def _values_lost(lost: Mapping[str, int]) -> str:
     """
     (first, count), *others = lost.items()
     parts = [f"{plural(count, 'value')} of {first}", *(f"{number:,} of {name}" for name, number in others)]
-    them = "it" if sum(lost.values()) == 1 else "them"
-    return f"{', '.join(parts)}: all records that had {them} were suppressed"
+    pronoun = "it" if sum(lost.values()) == 1 else "them"
+    return f"{', '.join(parts)}: all records that had {pronoun} were suppressed"
 
 
 def _proven(release: Release, result: Mapping[str, Any]) -> str:

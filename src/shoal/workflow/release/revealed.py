@@ -66,15 +66,21 @@ def named_groups(
     groups_by_level = {}
     for level in levels:
         groups_found = np.full(len(texts), -1, np.int64) if level else _same_position(rule, hierarchy, read)
-        for alike in _levels_with_same_groups(hierarchy, level):
-            back = np.append(np.argsort(hierarchy.between(level, alike)), -1)  # the last: no group
-            names = {label: group for group, label in enumerate(hierarchy.labels[alike])}
-            ruled = [names.get(row[alike - 1], -1) if row and 0 < alike <= len(row) else -1 for row in labels]
-            plain = _plain_labels(hierarchy, alike)
-            parts = _parts_of_keys(plain)
-            named = [plain.get(_normalized(text), _named_by_part(text, parts)) for text in texts]
-            for groups in (named, ruled):
-                groups_found = np.where(groups_found < 0, back[np.array(groups, np.int64)], groups_found)
+        for same_level in _levels_with_same_groups(hierarchy, level):
+            # The last entry means no group.
+            group_of_label = np.append(np.argsort(hierarchy.between(level, same_level)), -1)
+            names = {label: group for group, label in enumerate(hierarchy.labels[same_level])}
+            by_rule = [
+                names.get(row[same_level - 1], -1) if row and 0 < same_level <= len(row) else -1
+                for row in labels
+            ]
+            by_label = _plain_labels(hierarchy, same_level)
+            parts = _parts_of_keys(by_label)
+            named = [by_label.get(_normalized(text), _named_by_part(text, parts)) for text in texts]
+            for groups in (named, by_rule):
+                groups_found = np.where(
+                    groups_found < 0, group_of_label[np.array(groups, np.int64)], groups_found
+                )
         groups_by_level[level] = groups_found
     return groups_by_level
 
@@ -143,17 +149,18 @@ def _same_position(rule: Builder, hierarchy: Hierarchy, texts: Sequence[str]) ->
 
     The position of a date is its day. If all values are whole numbers, a number is rounded down.
     """
-    nowhere = np.full(len(texts), -1, np.int64)
+    no_match = np.full(len(texts), -1, np.int64)
     if rule.scale not in ("number", "day", "minute") or hierarchy.positions is None:
-        return nowhere
-    positions, given = hierarchy.positions, rule.positions(texts)
+        return no_match
+    positions, text_positions = hierarchy.positions, rule.positions(texts)
     known = positions[~np.isnan(positions)]
     if rule.scale == "day" or (known == np.floor(known)).all():
-        positions, given = np.floor(positions), np.floor(given)
+        positions, text_positions = np.floor(positions), np.floor(text_positions)
     order = np.argsort(positions, kind="stable")
-    first, last = (np.searchsorted(positions[order], given, side) for side in ("left", "right"))
-    here = (last - first == 1) & ~np.isnan(given)  # an unreadable text is not a missing value
-    return np.where(here, order[np.minimum(first, len(order) - 1)], nowhere)
+    first, last = (np.searchsorted(positions[order], text_positions, side) for side in ("left", "right"))
+    # An unreadable text is not a missing value.
+    unique_match = (last - first == 1) & ~np.isnan(text_positions)
+    return np.where(unique_match, order[np.minimum(first, len(order) - 1)], no_match)
 
 
 def _plain_labels(hierarchy: Hierarchy, level: int) -> dict[str, int]:
@@ -178,8 +185,8 @@ def _parts_of_keys(plain: Mapping[str, int]) -> dict[str, int]:
 
 def _named_by_part(text: str, parts: Mapping[str, int]) -> int:
     """Return the group that the first part of a key names, such as 17 in 17-233, or -1."""
-    first, *rest = _SEPARATOR.split(_normalized(text), maxsplit=1)
-    return parts.get(first, parts.get(first.lstrip("0"), -1)) if rest else -1
+    first, *others = _SEPARATOR.split(_normalized(text), maxsplit=1)
+    return parts.get(first, parts.get(first.lstrip("0"), -1)) if others else -1
 
 
 _NUMBER = re.compile(r"\d+")
@@ -218,9 +225,9 @@ def parts_of(texts: Sequence[str]) -> list[TextPart]:
     """
     parts: dict[tuple[str, ...], TextPart] = {tuple(text.strip() for text in texts): _PARTS[0]}
     for part in _PARTS:
-        taken = tuple(map(part.of, texts))
-        if 2 * sum(map(bool, taken)) > len(texts):
-            parts.setdefault(taken, part)
+        values = tuple(map(part.of, texts))
+        if 2 * sum(map(bool, values)) > len(texts):
+            parts.setdefault(values, part)
     return list(parts.values())[1:]
 
 
@@ -363,21 +370,23 @@ class _Search:
         self, index: int, values: Domain, numbers: Sequence[int], read: GroupReader
     ) -> Mapping[int, tuple[int, int]]:
         """Count eligible records and matches for each question, with the values as parsed by `read`."""
-        wanted = {}
+        bits_by_question = {}
         texts = [text or "" for text in values.texts]
         for column in self.rules:
-            asked = {n: self.questions.asked[n] for n in numbers if self.questions.asked[n].column == column}
-            if not asked:
+            questions = {
+                n: self.questions.asked[n] for n in numbers if self.questions.asked[n].column == column
+            }
+            if not questions:
                 continue
             hierarchy = self.hierarchies[column]
-            levels = [question.level for question in asked.values()]
+            levels = [question.level for question in questions.values()]
             groups = read(column, texts, levels)
-            for number, question in asked.items():
+            for number, question in questions.items():
                 bits = np.full(len(hierarchy.labels[question.level]) + 1, -1, np.int64)  # the last: no group
                 bits[hierarchy.groups(question.level)] = self.questions.paths[column] & question.mask
                 if (groups[question.level] >= 0).any():
-                    wanted[number] = bits[groups[question.level]]
-        return self.answer.matching(index, values, wanted) if wanted else {}
+                    bits_by_question[number] = bits[groups[question.level]]
+        return self.answer.matching(index, values, bits_by_question) if bits_by_question else {}
 
 
 def _as_numbers(texts: Sequence[str]) -> FloatArray | None:
@@ -501,7 +510,7 @@ def questions_of(
             for c, (_, after) in zip(columns, column_paths, strict=True)
         ]
     )
-    asked: list[AgreementQuestion] = []
+    questions: list[AgreementQuestion] = []
     guesses: list[GroupGuess] = []
     flags: list[EligibleFlag] = []
     for index, (column, field, (_, after)) in enumerate(zip(columns, fields, column_paths, strict=True)):
@@ -515,7 +524,7 @@ def questions_of(
                 masked = column.masked is not None and bool(eligible[column.masked])
                 flags.append(EligibleFlag(index, eligible[column.shown], masked))
             mask = (field.mask >> bits << bits) << field.shift
-            asked.append(AgreementQuestion(index, level, field.word, mask, flag))
+            questions.append(AgreementQuestion(index, level, field.word, mask, flag))
             guesses.append(guess)
     paths = tuple(path << field.shift for (path, _), field in zip(column_paths, fields, strict=True))
     hidden = [
@@ -526,7 +535,7 @@ def questions_of(
         (field.mask >> bits << bits) << field.shift for field, bits in zip(fields, hidden, strict=True)
     )
     suppressed = _suppressed(problem, recoding, fields, paths, released)
-    return AgreementQuestions(fields, paths, released, suppressed, tuple(asked), tuple(flags)), guesses
+    return AgreementQuestions(fields, paths, released, suppressed, tuple(questions), tuple(flags)), guesses
 
 
 def _released_totals(problem: Problem, recoding: Recoding) -> Sequence[IntArray]:
@@ -538,8 +547,8 @@ def _released_totals(problem: Problem, recoding: Recoding) -> Sequence[IntArray]
     for column, (field, groups) in enumerate(zip(counts.fields, recoding.groups, strict=True)):
         keys[field.word] |= groups[counts.codes(column)] << field.shift
     numbers = numbered(np.concatenate([recoding.suppressed, keys], axis=1))
-    gone, classes = np.split(numbers, [recoding.suppressed.shape[1]])
-    sizes = np.where(np.isin(classes, gone), 0, counts.sizes)
+    suppressed, classes = np.split(numbers, [recoding.suppressed.shape[1]])
+    sizes = np.where(np.isin(classes, suppressed), 0, counts.sizes)
     return [
         np.bincount(counts.codes(column), sizes, len(hierarchy.labels[0])).astype(np.int64)
         for column, hierarchy in enumerate(problem.hierarchies)
@@ -557,8 +566,8 @@ def _column(
         codes = np.arange(len(groups))
         column = RecodedColumn(hierarchy, level, level, codes, totals, groups, groups, None)
         all_records = problem.value_counts[index]
-        gone = all_records - totals if not problem.counts.remote else all_records
-        return column.with_masked(codes, gone) if masks else column
+        masked_records = all_records - totals if not problem.counts.remote else all_records
+        return column.with_masked(codes, masked_records) if masks else column
     if recoding.separate_column:
         codes = np.arange(len(hierarchy.labels[0]))
         return RecodedColumn(hierarchy, 0, 0, codes, totals, codes, codes, None)
@@ -580,9 +589,9 @@ def _column(
 
 def _guess(column: RecodedColumn, level: int) -> tuple[BoolArray, GroupGuess | None]:
     """Mark the labels that cover several groups of a level, and return the guess for them, if any."""
-    here = column.records > 0
-    groups = column.hierarchy.groups(level)[column.codes[here]]
-    labels, records = column.labels[here], column.records[here]
+    occurring = column.records > 0
+    groups = column.hierarchy.groups(level)[column.codes[occurring]]
+    labels, records = column.labels[occurring], column.records[occurring]
     most = int(max(column.labels.max(), column.shown.max())) + 1
     width = len(column.hierarchy.labels[level])
     pairs, inverse = np.unique(labels * width + groups, return_inverse=True)

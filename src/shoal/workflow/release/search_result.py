@@ -127,9 +127,10 @@ class Unchanged:
         """The number of records or persons that are unique for someone who knows all released columns."""
         if self.unique is None:
             return "This engine cannot count the records that are unique by all released columns."
-        who = plural(self.unique, "person is" if self.by_unit else "record is", _PLURALS[self.by_unit])
+        subject = plural(self.unique, "person is" if self.by_unit else "record is", _PLURALS[self.by_unit])
         return (
-            f"{who} unique for someone who knows every released column, including those released unchanged."
+            f"{subject} unique for someone who knows every released column, including those released "
+            "unchanged."
         )
 
 
@@ -223,14 +224,14 @@ def _labels(hierarchy: Hierarchy, recoding: Recoding, column: int, codes: IntArr
     if recoding.node is not None:
         level = recoding.node[column]
         return tuple(hierarchy.labels[level][group] for group in hierarchy.ordered(level, groups))
-    present = in_order(hierarchy, recoding.column_groups[column], groups.tolist())
+    ordered = in_order(hierarchy, recoding.column_groups[column], groups.tolist())
     shown = recoding.labels[column]
     if shown is None:
         values = hierarchy.labels[0]
         if recoding.separate_column:
             return values  # all of them are released
-        return tuple(values[code] for code in present if code < len(values))
-    return tuple(_in_words([ends[code] for ends in shown.values()]) for code in present)
+        return tuple(values[code] for code in ordered if code < len(values))
+    return tuple(_in_words([ends[code] for ends in shown.values()]) for code in ordered)
 
 
 def _in_words(bounds: Sequence[CellValue]) -> str:

@@ -55,13 +55,13 @@ def find_second_table(release: Any, engine: Engine, given: Any) -> Any:
     if not isinstance(release, str | Path):
         raise UsageError("The release's sensitive values are in a second table.", advice=[_GIVE_SECOND])
     path = Path(release)
-    beside = second_table_path(path, engine.target(path).ending)
-    if not beside.exists():
+    second_path = second_table_path(path, engine.target(path).ending)
+    if not second_path.exists():
         raise DataError(
-            f"The release's sensitive values are in a second table, and there is no {str(beside)!r}.",
+            f"The release's sensitive values are in a second table, and there is no {str(second_path)!r}.",
             advice=[_GIVE_SECOND],
         )
-    return beside
+    return second_path
 
 
 def count_groups(
@@ -106,10 +106,10 @@ def _unexpected_columns(policy: Policy, columns: Sequence[str], name: str, group
     return reasons
 
 
-def _check_second(columns: Sequence[str], wanted: Sequence[str]) -> None:
-    if set(columns) != set(wanted):
+def _check_second(columns: Sequence[str], expected: Sequence[str]) -> None:
+    if set(columns) != set(expected):
         raise PolicyError(
-            f"The second table must have the columns {', '.join(map(repr, wanted))} and no others."
+            f"The second table must have the columns {', '.join(map(repr, expected))} and no others."
         )
 
 

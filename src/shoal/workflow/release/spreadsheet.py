@@ -59,9 +59,9 @@ class Sheet:
 
     def check(self, policy: Policy, target: Target | None) -> None:
         """Raise if the output is not a text file, or if a column name would be changed."""
-        given = {"spreadsheet_safe": self.safe, "delimiter": self.sign is not None, "bom": self.bom}
-        if any(given.values()):
-            _check_text(target, [option for option, is_given in given.items() if is_given])
+        options = {"spreadsheet_safe": self.safe, "delimiter": self.sign is not None, "bom": self.bom}
+        if any(options.values()):
+            _check_text(target, [option for option, is_given in options.items() if is_given])
         if target and target.ending == ".tsv" and self.sign not in (None, "\t"):
             raise UsageError(
                 f"{target.name!r} is separated by tabs, by its extension .tsv.",
@@ -145,9 +145,12 @@ def plain_cells(texts: Sequence[str | None], listed: Collection[object] = ()) ->
     >>> plain_cells(["'-5", "3", None, "'+1"], {"'+1"}), plain_cells(["'-5", "-5"])
     (['-5', '3', None, "'+1"], ["'-5", '-5'])
     """
-    here = set(texts)
+    present_texts = set(texts)
     plain = [text if text is None or text in listed else plain_cell(text) for text in texts]
-    return [text if unescaped in here else unescaped for text, unescaped in zip(texts, plain, strict=True)]
+    return [
+        text if unescaped in present_texts else unescaped
+        for text, unescaped in zip(texts, plain, strict=True)
+    ]
 
 
 def is_formula(cell: str) -> bool:
@@ -198,10 +201,10 @@ def _check_text(target: Target | None, options: Sequence[str]) -> None:
 
 
 def _check_names(policy: Policy) -> None:
-    strange = [name for name in policy.columns if safe_cell(name) != name]
-    if strange:
+    rewritten = [name for name in policy.columns if safe_cell(name) != name]
+    if rewritten:
         raise PolicyError(
-            f"A spreadsheet would run the name of a column: {', '.join(map(repr, strange))}.",
+            f"A spreadsheet would run the name of a column: {', '.join(map(repr, rewritten))}.",
             advice=[
                 Change(action="Rename it, in the table and in the policy"),
                 Change("spreadsheet_safe", action="Leave out {}"),

@@ -134,7 +134,7 @@ class Stage(ABC):
         """Withdraw the release; only used if it did not replace another."""
 
     def recover(self) -> None:  # noqa: B027 - most have nothing to do
-        """Restore what an interrupted run had moved away."""
+        """Restore the files or tables that an interrupted run had moved away."""
 
     def exists(self) -> bool:
         """Return whether the target exists."""

@@ -86,8 +86,8 @@ def size_bars(bins: Sequence[HistogramBar], k: int) -> Html:
     """Draw how many records are in classes of each size; the first size that k allows is marked."""
     labels = [f"{bar.words} (k = {k:,})" if bar.low == k > 1 else bar.words for bar in bins]
     numbers = [(bar.before, bar.after) for bar in bins]
-    drawn = [(label, *pair) for label, pair in zip(labels, numbers, strict=True)]
-    return _bar_table("Records by the size of their class", drawn, "size of the class")
+    bars_of_size = [(label, *pair) for label, pair in zip(labels, numbers, strict=True)]
+    return _bar_table("Records by the size of their class", bars_of_size, "size of the class")
 
 
 def _abbreviated(number: int) -> str:
@@ -103,9 +103,9 @@ def share_bar(share: float, title: str) -> Html:
     words = percent(share)
     bar = tag("rect", class_="after", x=0, y=0, width=f"{100 * share:.1f}", height=8, rx=1)
     track = tag("rect", class_="track", x=0, y=0, width=100, height=8, rx=1)
-    said = tag("title", f"{title}: {words}")
-    drawn = tag("svg", said, track, bar, viewBox="0 0 100 8", preserveAspectRatio="none", role="img")
-    return tag("div", tag("span", words), drawn, class_="amount")
+    svg_title = tag("title", f"{title}: {words}")
+    svg = tag("svg", svg_title, track, bar, viewBox="0 0 100 8", preserveAspectRatio="none", role="img")
+    return tag("div", tag("span", words), svg, class_="amount")
 
 
 def release_figure(release: Release) -> Any:
@@ -121,20 +121,24 @@ def release_figure(release: Release) -> Any:
 
 def _sizes(axes: Any, release: Release) -> None:
     k = release.least_class
-    drawn = bars(release.exposure, release.exposure_after, k)
+    size_groups = bars(release.exposure, release.exposure_after, k)
     for name, side in (("before", -0.2), ("after", 0.2)):
-        records = [getattr(bar, name) for bar in drawn]
+        records = [getattr(bar, name) for bar in size_groups]
         axes.bar(
-            [index + side for index in range(len(drawn))], records, 0.38, color=COLOURS[name], label=name
+            [index + side for index in range(len(size_groups))],
+            records,
+            0.38,
+            color=COLOURS[name],
+            label=name,
         )
-    axes.set_xticks(range(len(drawn)), [bar.label for bar in drawn])
+    axes.set_xticks(range(len(size_groups)), [bar.label for bar in size_groups])
     axes.set_xlabel("size of the class")
     axes.set_ylabel("records")
     axes.yaxis.set_major_formatter("{x:,.0f}")
     axes.grid(visible=False, axis="x")
     axes.set_axisbelow(True)
     axes.set_title("Records by the size of their class", fontsize="medium")
-    at = next((index for index, bar in enumerate(drawn) if bar.low == k > 1), None)
+    at = next((index for index, bar in enumerate(size_groups) if bar.low == k > 1), None)
     if at is not None:
         axes.axvline(at - 0.5, color="#333333", linewidth=1, linestyle=(0, (5, 4)))
         axes.text(at - 0.45, 0.98, f"k = {k:,}", transform=axes.get_xaxis_transform(), va="top")
@@ -144,8 +148,8 @@ def _sizes(axes: Any, release: Release) -> None:
 def _losses(axes: Any, release: Release) -> None:
     names = [cut(name, _LONGEST) for name in release.losses]
     lost = [one.coverage for one in release.losses.values()]
-    drawn = axes.barh(range(len(names)), lost, color=COLOURS["after"], height=0.65)
-    axes.bar_label(drawn, [percent(share) for share in lost], padding=3, fontsize="small")
+    plotted_bars = axes.barh(range(len(names)), lost, color=COLOURS["after"], height=0.65)
+    axes.bar_label(plotted_bars, [percent(share) for share in lost], padding=3, fontsize="small")
     axes.set_yticks(range(len(names)), names, parse_math=False)
     axes.set_ylim(len(names) - 0.5, -0.5)
     axes.set_xlim(0, 1.18)
@@ -160,7 +164,7 @@ _SHADES = 10
 
 
 def analyst_loses(utility: Utility) -> Iterator[Html]:
-    """Describe what an analyst finds in the release, compared with the input."""
+    """Describe the release as an analyst sees it, compared with the input."""
     yield tag(
         "p",
         "Before is the input, by the labels of the release where values fall into one; after is the release.",
@@ -196,9 +200,12 @@ def _distributions(utility: Utility) -> Iterator[Html]:
         *[_bar_table(isolated(name), column_bars) for name, column_bars in bars.items()],
         class_="cards",
     )
-    alike = [one.column for one in utility.columns if one.labels <= 1]
+    single_label_columns = [one.column for one in utility.columns if one.labels <= 1]
     many = [one.column for one in utility.columns if one.labels > 1 and one.column not in bars]
-    for words, names in (("One label for all records", alike), ("Too many labels to draw", many)):
+    for words, names in (
+        ("One label for all records", single_label_columns),
+        ("Too many labels to draw", many),
+    ):
         if names:
             yield quiet(f"{words}: ", marked(name_list(names)), ".")
 
@@ -208,7 +215,7 @@ def _bar_table(caption: object, bars: Sequence[BarCounts], heading: str = "label
     most = max(max(before, after) for _, before, after in bars) or 1
     rows = []
     for label, before, after in bars:
-        drawn = [
+        table_rows = [
             tag(
                 "rect", class_=kind, x=0, y=y, width=f"{max(100 * records / most, 0.5):.1f}", height=5, rx=0.5
             )
@@ -217,7 +224,7 @@ def _bar_table(caption: object, bars: Sequence[BarCounts], heading: str = "label
         ]
         texts = [f"{records:,}" for records in (before, after)]
         title = tag("title", f"before: {texts[0]}, after: {texts[1]}")
-        shape = tag("svg", title, *drawn, viewBox="0 0 100 11", preserveAspectRatio="none", role="img")
+        shape = tag("svg", title, *table_rows, viewBox="0 0 100 11", preserveAspectRatio="none", role="img")
         numbers = [tag("td", text, class_="number") for text in texts]
         rows.append(tag("tr", tag("th", isolated(label), scope="row"), tag("td", shape), *numbers))
     kinds = {heading: None, "": None, "before": "number before", "after": "number after"}
@@ -269,7 +276,7 @@ def _prediction(prediction: Prediction) -> Iterator[Html]:
 
 
 def retained(release: Release) -> Iterator[Html]:
-    """Yield what is retained overall and of each quasi-identifier, and name the columns that are lost."""
+    """Yield the share retained overall and of each quasi-identifier, and the names of lost columns."""
     without, columns = release.columns_without_information, plural(len(release.losses), "quasi-identifier")
     yield tag(
         "p",
@@ -279,19 +286,19 @@ def retained(release: Release) -> Iterator[Html]:
     )
     if without:
         yield tag("p", "Nothing is left of ", listed(without), ".", class_="bad")
-    alone = release.columns_with_one_value
-    if alone:
-        yield tag("p", "One value in the input, so that nothing can be lost: ", listed(alone), ".")
+    single_valued = release.columns_with_one_value
+    if single_valued:
+        yield tag("p", "One value in the input, so that nothing can be lost: ", listed(single_valued), ".")
     rows = [
         (isolated(name), tag("span", "lost", class_="bad") if name in without else _bar(name, share))
         for name, share in release.retained.items()
-        if name not in alone
+        if name not in single_valued
     ]
     yield table("What was retained of each quasi-identifier", ("Column", "Retained"), rows)
 
 
 def other_choices(release: Release, advice: Sequence[Advice]) -> Iterator[Html]:
-    """Yield what other choices retain, each with its drawback and its options."""
+    """Yield the share that each other choice retains, with its drawback and its options."""
     yield document_table(advice_table(advice, release.retained_overall))
     options = [" ".join(" ".join(pair).strip() for pair in entry.options) for entry in advice]
     yield tag("p", "Options of ", tag("code", "shoal anonymize"), ", in the same order:")
@@ -303,7 +310,7 @@ def _bar(name: str, share: float) -> Html:
 
 
 def lost(release: Release) -> Iterator[Html]:
-    """Yield the loss by the metric, and what was lost of each quasi-identifier."""
+    """Yield the loss by the metric, and the loss of each quasi-identifier."""
     metric, _ = named(release.policy.metric)
     shares = any(loss.share is not None for loss in release.losses.values())
     yield tag(

@@ -123,10 +123,10 @@ def _section(heading: str, parts: Iterator[Html]) -> Html:
 
 def _head(release: Release, name: str) -> Html:
     before, after = release.exposure, release.exposure_after
-    kept = release.records - release.suppressed
+    released_records = release.records - release.suppressed
     smallest = "Fewest that match" if release.wildcards else "Smallest class"
     tiles = [
-        _tile("Records released", f"{kept + release.masked:,}", f"of {release.records:,}"),
+        _tile("Records released", f"{released_records + release.masked:,}", f"of {release.records:,}"),
         _tile(smallest, f"{after.smallest:,}", f"before: {before.smallest:,}"),
         _tile("Unique records", f"{after.unique:,}", f"before: {before.unique:,}"),
         _tile("Highest risk", percent(after.highest_risk), f"before: {percent(before.highest_risk)}"),
@@ -223,7 +223,7 @@ def _name_of(release: Path | str) -> str:
 
 def _commands(release: Path | str) -> Iterator[Html]:
     output = _name_of(release)
-    home = private_folder(release if isinstance(release, Path) else Target(release, "table").path)
+    private = private_folder(release if isinstance(release, Path) else Target(release, "table").path)
     words = "In the folder of the release, where DATA stands for the table and POLICY.yaml for the policy:"
     if not isinstance(release, Path):
         words = (
@@ -231,15 +231,15 @@ def _commands(release: Path | str) -> Iterator[Html]:
             "the table and POLICY.yaml for the policy:"
         )
     yield tag("p", words)
-    quoted, recipe = shlex.quote(output), shlex.quote(f"{home.name}/recipe.json")
-    again, anew = shlex.quote(f"again-{output}"), shlex.quote(f"new-{output}")
+    quoted, recipe = shlex.quote(output), shlex.quote(f"{private.name}/recipe.json")
+    copy_name, new_name = shlex.quote(f"again-{output}"), shlex.quote(f"new-{output}")
     yield _code(
         "# recode the same table, or a new one, in the same way\n"
-        f"shoal apply {recipe} DATA --output {again}\n\n"
+        f"shoal apply {recipe} DATA --output {copy_name}\n\n"
         "# read the release back and check it\n"
         f"shoal verify {quoted} --policy POLICY.yaml --recipe {recipe}\n\n"
         "# search again\n"
-        f"shoal anonymize DATA --policy POLICY.yaml --output {anew} --report"
+        f"shoal anonymize DATA --policy POLICY.yaml --output {new_name} --report"
     )
     message = (
         "recipe.json holds the policy, the recoding and a keyed fingerprint of the input, whose key is not "
@@ -253,7 +253,7 @@ def _code(written: str) -> Html:
     return tag("pre", tag("code", written))
 
 
-# Rules whose parameters are widths and units; parameters of other rules may be values.
+# Rules whose parameters are only widths and units. The parameters of other rules may be values.
 _LISTED_RULES = ("dates", "intervals", "prefix", "times")
 
 
@@ -298,9 +298,9 @@ def _candidates(release: Release) -> Iterator[Html]:
 
 
 def _records(release: Release) -> str:
-    kept = release.records - release.suppressed
+    released_records = release.records - release.suppressed
     share = percent(release.suppressed / release.records)
-    words = f"{release.records:,} records came in and {kept:,} are released. "
+    words = f"{release.records:,} records came in and {released_records:,} are released. "
     if release.masked:
         words += f"{release.masked:,} ({share}) were masked: they stay, and show no quasi-identifier and no "
         words += "sensitive value."
@@ -327,8 +327,8 @@ def _kind(release: Release) -> str:
     if release.cut:
         return "Every column was cut into groups, the same for all records."
     if release.start and not release.policy.levels_by_class:
-        alike = "; in some records cells were blanked" if release.cells else ", the same for all records"
-        return f"Every column was generalized to one level of its hierarchy{alike}."
+        scope = "; in some records cells were blanked" if release.cells else ", the same for all records"
+        return f"Every column was generalized to one level of its hierarchy{scope}."
     text = "Classes have labels of their own: a value may be fine in one and broad in another."
     return text + labels_statement(release.policy)
 
@@ -371,9 +371,9 @@ def _search(release: Release) -> object:
     work = release.evaluation.work
     if release.start is None:
         return f"{name}{words}"
-    looked = f" {number_text(release.lattice_size)} choices of levels"
+    searched = f" {number_text(release.lattice_size)} choices of levels"
     counted = f", {work.nodes_evaluated:,} of them counted" if work.nodes_evaluated else ""
-    return f"{name}{words}{looked}{counted}."
+    return f"{name}{words}{searched}{counted}."
 
 
 def _plugin(written: Named) -> Html:

@@ -33,21 +33,21 @@ def chances(sizes: IntArray, share: float) -> FloatArray:
     [0.2558, 0.0827]
     """
     result = np.empty(len(sizes))
-    few = (sizes <= _SMALL) & (share < 0.5)
-    if few.any():
-        result[few] = _by_recursion(share)[sizes[few] - 1]
-    result[~few] = _by_series(sizes[~few].astype(np.float64), share)
+    small = (sizes <= _SMALL) & (share < 0.5)
+    if small.any():
+        result[small] = _by_recursion(share)[sizes[small] - 1]
+    result[~small] = _by_series(sizes[~small].astype(np.float64), share)
     return result
 
 
 def _by_recursion(share: float) -> FloatArray:
     """Return the chances for small sizes; rounding errors shrink at each step if the share is below half."""
-    rest = 1 - share
+    other_share = 1 - share
     result = np.empty(_SMALL)
-    part = -np.log(share) / rest
+    part = -np.log(share) / other_share
     for size in range(1, _SMALL + 1):
         result[size - 1] = share * part
-        part = (1 / size - share * part) / rest
+        part = (1 / size - share * part) / other_share
     return result
 
 

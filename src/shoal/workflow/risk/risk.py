@@ -187,9 +187,9 @@ class _Run:
         for names in (quasi, tuple(shown)):
             if set(names) <= set(available):
                 return names
-        absent = [name for name in quasi if name not in available]
+        missing = [name for name in quasi if name not in available]
         raise PolicyError(
-            f"The table lacks quasi-identifiers of the policy: {', '.join(map(repr, absent))}. "
+            f"The table lacks quasi-identifiers of the policy: {', '.join(map(repr, missing))}. "
             "Give the policy of this table, or name the columns."
         )
 
@@ -208,12 +208,12 @@ class _Run:
         self, release: OpenTable, columns: Sequence[str]
     ) -> tuple[Sequence[str], Counts, dict[str, Domain]]:
         """Return the columns of a release and count its classes without masked records."""
-        there = release.columns
-        shown = [part for name in columns for part in self._shown(name, there)]
-        absent = [name for name in shown if name not in there]
-        if absent:
+        release_columns = release.columns
+        shown = [part for name in columns for part in self._shown(name, release_columns)]
+        missing = [name for name in shown if name not in release_columns]
+        if missing:
             raise PolicyError(
-                f"The release lacks columns: {', '.join(map(repr, absent))}. "
+                f"The release lacks columns: {', '.join(map(repr, missing))}. "
                 "Give a release of this table, or name columns that both have."
             )
         policy = self.policy if self.policy is not None and self.policy.masks else None
@@ -228,12 +228,12 @@ class _Run:
         visible = counts.only(~flagged_in(counts, domains))
         return shown, visible.project(range(len(shown))), {name: domains[name] for name in shown}
 
-    def _shown(self, name: str, there: Sequence[str]) -> Sequence[str]:
+    def _shown(self, name: str, available: Sequence[str]) -> Sequence[str]:
         """Return the released columns of a column: itself, or two columns with its bounds."""
         ends = released_columns(name, bounds=True)
         if self.policy is not None:
             return ends if name in self.policy.as_bounds else (name,)
-        return ends if name not in there and set(ends) <= set(there) else (name,)
+        return ends if name not in available and set(ends) <= set(available) else (name,)
 
     def assess(
         self,

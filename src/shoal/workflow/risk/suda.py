@@ -345,13 +345,13 @@ def scores_of(
     some = np.flatnonzero(suda_result.msus)
     codes = [counts.codes(column)[some] for column in range(len(columns))]
     order = np.lexsort((*codes[::-1], -suda_result.msus[some], -suda_result.scores[some]))
-    kept = some[order]
+    scored = some[order]
     return Scores(
         texts={name: domains[name].texts for name in columns},
         codes={name: column_codes[order] for name, column_codes in zip(columns, codes, strict=True)},
-        numbers=suda_result.msus[kept],
-        suda=suda_result.scores[kept],
-        dis_suda=special.dis[kept],
+        numbers=suda_result.msus[scored],
+        suda=suda_result.scores[scored],
+        dis_suda=special.dis[scored],
     )
 
 

@@ -82,7 +82,8 @@ def explore(
                 sets += 1
         if not below:
             break
-        # Mask + 1 is the first set that extends this one; mask + its lowest bit is the next that does not.
+        # `mask + 1` is the first set that extends this one. `mask` plus its lowest bit is the next set that
+        # does not.
         mask += 1 if keep and space.classes[level] > 0 else mask & -mask
     return masks[:sets].copy(), records[:sets].copy()
 
@@ -148,7 +149,7 @@ def _split(codes: RowArray, values: int, low: int, high: int, level: int, keep: 
                         continue
                     out_begins[made] = filled
                     made += 1
-                    cell = -1 - filled  # from now on the cell holds the position of its next row
+                    cell = -1 - filled  # the cell now holds the position of its next row
                     filled += size
                 out[-1 - cell] = rows[position]
                 cells[code] = cell - 1

@@ -86,8 +86,8 @@ def _gauss(length: int) -> tuple[FloatArray, FloatArray]:
     if length <= POINTS:
         return np.arange(float(length)), np.ones(length)
     k = np.arange(1.0, POINTS)
-    beside = k * np.sqrt((1 - (k / length) ** 2) / (4 * (4 * k * k - 1)))
-    values, vectors = np.linalg.eigh(np.diag(beside, 1) + np.diag(beside, -1))
+    off_diagonal = k * np.sqrt((1 - (k / length) ** 2) / (4 * (4 * k * k - 1)))
+    values, vectors = np.linalg.eigh(np.diag(off_diagonal, 1) + np.diag(off_diagonal, -1))
     return (length - 1) / 2 + length * values, length * vectors[0] ** 2
 
 
@@ -148,7 +148,7 @@ def pitman(sample: Sample) -> ModelResult:
         return ModelResult(float(sample.population), float(sample.records))
     fitted = fit(sample)
     whole = fitted.log_unique(sample.population)
-    log_share = whole - fitted.log_unique(sample.records)  # given that it is unique in the sample
+    log_share = whole - fitted.log_unique(sample.records)  # condition: the record is unique in the sample
     in_sample = sample.of_size(1) * math.exp(min(log_share, 0.0))
     return ModelResult(sample.population * math.exp(whole), in_sample, "" if fitted.rest < 1 else AT_THE_END)
 
@@ -268,8 +268,8 @@ def _exponent(at: FloatArray, share: float, ratio: float) -> FloatArray:
     e = (1 - share) * c
     right = 2 * ratio / (share * c)
     half = (2 + e - right * e) / 2
-    away = np.hypot(half, np.sqrt(e * right))
-    a: FloatArray = np.where(half > 0, right / (half + away), (away - half) / e)
+    root_distance = np.hypot(half, np.sqrt(e * right))
+    a: FloatArray = np.where(half > 0, right / (half + root_distance), (root_distance - half) / e)
     return a
 
 
@@ -309,14 +309,14 @@ def seen_once(sizes: FloatArray, records: int, population: int) -> FloatArray:
     >>> seen_once(np.array([1.0, 2.0, 9.0]), 5, 10).round(6).tolist()
     [0.5, 0.555556, 0.0]
     """
-    rest = float(population - records)
+    outside = float(population - records)
     # The first of `size` persons is in the sample; all others, drawn after it, are not.
-    terms = int(min(sizes.max() - 1, TERMS, rest))
+    terms = int(min(sizes.max() - 1, TERMS, outside))
     factors = np.log1p(-(records - 1) / (population - 1.0 - np.arange(terms)))
     logs = np.concatenate(([0.0], np.cumsum(factors)))
     others = np.minimum(sizes - 1, terms).astype(np.int64)
     total = logs[others] + _log_tail(sizes, terms, records, population)
-    chance: FloatArray = np.where(sizes - 1 <= rest, sizes * records / population * np.exp(total), 0.0)
+    chance: FloatArray = np.where(sizes - 1 <= outside, sizes * records / population * np.exp(total), 0.0)
     return chance
 
 
@@ -443,8 +443,8 @@ def _sample(sizes: Sequence[int] | IntArray, classes: Sequence[int] | IntArray, 
         raise UsageError("Class sizes must be whole numbers from 1 up, ascending, each once.")
     if not ((count >= 0) & (count == np.floor(count))).all():
         raise UsageError("Numbers of classes must be whole and not negative.")
-    there = count > 0
-    return Sample(size[there], count[there], _checked(population, int(size @ count)))
+    occurring = count > 0
+    return Sample(size[occurring], count[occurring], _checked(population, int(size @ count)))
 
 
 def persons_of(

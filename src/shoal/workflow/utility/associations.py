@@ -65,9 +65,9 @@ def ranks(positions: FloatArray, records: FloatArray | IntArray) -> FloatArray:
     >>> ranks(np.array([30.0, 10.0, 10.0]), np.array([2, 1, 1])).tolist()
     [3.5, 1.5, 1.5]
     """
-    alike, inverse = np.unique(positions, return_inverse=True)
-    held = np.bincount(inverse, records, len(alike))
-    middle: FloatArray = np.cumsum(held) - (held - 1) / 2
+    distinct, inverse = np.unique(positions, return_inverse=True)
+    totals = np.bincount(inverse, records, len(distinct))
+    middle: FloatArray = np.cumsum(totals) - (totals - 1) / 2
     return middle[inverse]
 
 
@@ -142,8 +142,8 @@ def associations_of(
     pairs = [(one, other) for index, one in enumerate(names) for other in names[index + 1 :]]
     orders = {name: positions(sides.before.labels[name], sides.unknown[name]) for name in names}
     associations = []
-    for done, pair in enumerate(pairs):
-        progress("compare", done, len(pairs))
+    for number, pair in enumerate(pairs):
+        progress("compare", number, len(pairs))
         associations.append(_associated(sides, pair, orders))
     return tuple(associations)
 
@@ -216,28 +216,28 @@ def strongest(
     columns: Sequence[ColumnUtility], associations: Sequence[Association]
 ) -> tuple[str, str] | None:
     """Choose the pair with the strongest association before, among columns with few labels after."""
-    few = {one.column for one in columns if 1 < one.labels <= _FEW_LABELS}
-    able = [one for one in associations if few.issuperset(one.columns)]
-    return max(able, key=lambda one: one.before).columns if able else None
+    few_labels = {one.column for one in columns if 1 < one.labels <= _FEW_LABELS}
+    candidates = [one for one in associations if few_labels.issuperset(one.columns)]
+    return max(candidates, key=lambda one: one.before).columns if candidates else None
 
 
 def contingency_of(sides: Sides, pair: tuple[str, str]) -> Contingency:
     """Count the records of each pair of labels after, and of the values that they cover before."""
-    kept = [_most(sides, name) for name in pair]
+    shown_codes = [_most(sides, name) for name in pair]
     (a, b), sizes = sides.after.read(pair)
-    after = _cells(kept, a, b, sizes)
+    after = _cells(shown_codes, a, b, sizes)
     spreads = sides.spreads[pair[0]], sides.spreads[pair[1]]
     (a, b), sizes = sides.before.read(pair)
     first, second = (spread.label_codes for spread in spreads)
     if first is not None and second is not None:
-        before = _cells(kept, first[a], second[b], sizes)
+        before = _cells(shown_codes, first[a], second[b], sizes)
     else:
         before = _spread_cells(
-            [s.label_shares(codes) for s, codes in zip(spreads, kept, strict=True)], a, b, sizes
+            [s.label_shares(codes) for s, codes in zip(spreads, shown_codes, strict=True)], a, b, sizes
         )
     rows, across = (
         tuple(sides.after.labels[name][code] for code in codes)
-        for name, codes in zip(pair, kept, strict=True)
+        for name, codes in zip(pair, shown_codes, strict=True)
     )
     return Contingency(pair, rows, across, before, after, any(spread.overlaps for spread in spreads))
 
@@ -253,20 +253,20 @@ def _spread_cells(shares: Sequence[FloatArray], a: IntArray, b: IntArray, sizes:
 
 def _most(sides: Sides, name: str) -> list[int]:
     _, after = sides.totals[name]
-    there = np.flatnonzero(after)
-    most = there[np.argsort(-after[there], kind="stable")][:MOST_CELLS]
+    occurring = np.flatnonzero(after)
+    most = occurring[np.argsort(-after[occurring], kind="stable")][:MOST_CELLS]
     return sorted(most.tolist(), key=in_order(sides.after.labels[name], sides.unknown[name]))
 
 
-def _cells(kept: Sequence[Sequence[int]], a: IntArray, b: IntArray, sizes: IntArray) -> Crosstab:
+def _cells(shown_codes: Sequence[Sequence[int]], a: IntArray, b: IntArray, sizes: IntArray) -> Crosstab:
     """Count the records of each pair of kept labels; all other labels share one row or column."""
     indices = []
-    for codes, column_codes in zip(kept, (a, b), strict=True):
+    for codes, column_codes in zip(shown_codes, (a, b), strict=True):
         index = np.full(max(int(column_codes.max(initial=0)), *codes) + 2, len(codes), np.int64)
         index[list(codes)] = np.arange(len(codes))
         indices.append(index[column_codes])  # -1 (no label) selects the last entry
-    width = len(kept[1]) + 1
-    cells = np.bincount(indices[0] * width + indices[1], sizes, (len(kept[0]) + 1) * width)
+    width = len(shown_codes[1]) + 1
+    cells = np.bincount(indices[0] * width + indices[1], sizes, (len(shown_codes[0]) + 1) * width)
     return tuple(map(tuple, cells.astype(np.int64).reshape(-1, width).tolist()))
 
 

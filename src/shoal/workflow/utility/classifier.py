@@ -115,8 +115,8 @@ def _drawn(codes: Sequence[IntArray], sizes: IntArray) -> tuple[list[IntArray], 
     if sizes.sum() > MOST_RECORDS:
         random = np.random.default_rng(_SEED)
         ends = np.cumsum(sizes)
-        drawn = random.choice(int(ends[-1]), MOST_RECORDS, replace=False, shuffle=False)
-        rows = np.sort(np.searchsorted(ends, drawn, side="right"))
+        sampled = random.choice(int(ends[-1]), MOST_RECORDS, replace=False, shuffle=False)
+        rows = np.sort(np.searchsorted(ends, sampled, side="right"))
     else:
         rows = np.repeat(np.arange(len(sizes)), sizes)
     target, *features = (column_codes[rows] for column_codes in codes)
@@ -130,11 +130,11 @@ def _placed(
     if order is not None:
         return np.where(np.isnan(order), len(order), order)[codes]  # unknown labels come last
     labels = int(codes.max(initial=0)) + 1
-    held = np.bincount(codes[learned] * classes + answers[learned], minlength=labels * classes)
-    held = held.reshape(labels, classes)
-    records = held.sum(axis=1)
-    whole = held.sum(axis=0) / records.sum()
-    shares = np.where(records[:, None] > 0, held / np.maximum(records, 1)[:, None], whole) - whole
+    class_counts = np.bincount(codes[learned] * classes + answers[learned], minlength=labels * classes)
+    class_counts = class_counts.reshape(labels, classes)
+    records = class_counts.sum(axis=1)
+    whole = class_counts.sum(axis=0) / records.sum()
+    shares = np.where(records[:, None] > 0, class_counts / np.maximum(records, 1)[:, None], whole) - whole
     _, vectors = np.linalg.eigh((shares * records[:, None]).T @ shares)
     component = vectors[:, -1]
     projection: FloatArray = shares @ (component * np.sign(component[np.argmax(np.abs(component))]))

@@ -93,21 +93,21 @@ def bars_of(column: ColumnUtility) -> list[BarCounts]:
     """
     known = [one for one in column.records if not one.unknown]
     bars = [_bar(one) for one in known]
-    apart = [_bar(one) for one in column.records if one.unknown]
+    unknown_bars = [_bar(one) for one in column.records if one.unknown]
     before, after = column.rest_before, column.rest_after
     if len(bars) > _BARS and not after and positions([one.label for one in known]) is not None:
         step = -(-len(bars) // _BARS)
         bars = [_merged(bars[start : start + step]) for start in range(0, len(bars), step)]
     elif len(bars) > _BARS:
-        kept = set(sorted(range(len(bars)), key=lambda index: -bars[index][2])[:_BARS])
-        others = [bar for index, bar in enumerate(bars) if index not in kept]
-        bars = [bar for index, bar in enumerate(bars) if index in kept]
+        tallest = set(sorted(range(len(bars)), key=lambda index: -bars[index][2])[:_BARS])
+        others = [bar for index, bar in enumerate(bars) if index not in tallest]
+        bars = [bar for index, bar in enumerate(bars) if index in tallest]
         before += sum(bar[1] for bar in others)
         after += sum(bar[2] for bar in others)
-        drawn = sum(bar[2] for bar in (*bars, *apart))
-        if drawn < _DRAWN * (drawn + after):
+        shown_records = sum(bar[2] for bar in (*bars, *unknown_bars))
+        if shown_records < _DRAWN * (shown_records + after):
             return []
-    bars += apart
+    bars += unknown_bars
     if before or after:
         bars.append((OTHER if after else _NOWHERE, before, after))
     return bars
@@ -169,8 +169,8 @@ def column_utility(sides: Sides, policy: Policy, name: str) -> ColumnUtility:
     """Compute the utility of one column."""
     before, after = sides.totals[name]
     labels, spread, unknown = sides.after.labels[name], sides.spreads[name], sides.unknown[name]
-    present = np.flatnonzero(after)
-    most = present[np.argsort(-after[present], kind="stable")][:MOST_LABELS]
+    occurring = np.flatnonzero(after)
+    most = occurring[np.argsort(-after[occurring], kind="stable")][:MOST_LABELS]
     shown = sorted(most.tolist(), key=in_order(labels, unknown))
     expected = spread.expected_before()
     unreleased = max(0.0, before.sum() - expected.sum())
@@ -184,7 +184,7 @@ def column_utility(sides: Sides, policy: Policy, name: str) -> ColumnUtility:
         column=name,
         role=policy.columns[name].role.value,
         values=int(np.count_nonzero(before)),
-        labels=len(present),
+        labels=len(occurring),
         entropy_before=whole,
         entropy_after=max(0.0, whole - spread.bits_within())
         if spread.overlaps
@@ -231,12 +231,12 @@ def _numbers_after(sides: Sides, name: str, numbers: FloatArray | None) -> _Mean
     ends: list[Ends | None] = [None] * len(labels)
     if not spread.overlaps:
         ends = ends_of_labels(labels, unknown, sides.before.labels[name])
-    expected, shares, several = spread.mean_of(numbers)
+    expected, shares, has_several = spread.mean_of(numbers)
     by_ends = np.array([end is not None for end in ends], np.bool_)
     wide = np.array([end is not None and end[0] < end[1] for end in ends], np.bool_)
     is_open = np.array([end is not None and bool(np.isinf(end).any()) for end in ends], np.bool_)
     middle_of = np.array([np.nan if end is None else middle(*end) for end in ends], np.float64)
-    estimated = np.where(by_ends, wide, several)
+    estimated = np.where(by_ends, wide, has_several)
     return _Means(
         np.where(by_ends, middle_of, expected),
         np.where(by_ends, 1.0, shares) * after,

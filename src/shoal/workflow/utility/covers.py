@@ -43,8 +43,8 @@ class Covers:
         """Create covers of labels that do not overlap from the label code of each value, -1 for none."""
         order = np.argsort(codes, kind="stable")
         ends = np.searchsorted(codes[order], np.arange(labels + 1))
-        present = np.flatnonzero(np.diff(ends))
-        return cls(order, labels, present, ends[present], ends[present + 1])
+        occurring = np.flatnonzero(np.diff(ends))
+        return cls(order, labels, occurring, ends[occurring], ends[occurring + 1])
 
     @classmethod
     def of_runs(cls, order: IntArray, runs: Sequence[Sequence[ValueRun]], unread: int) -> Covers:
@@ -171,10 +171,10 @@ class ColumnValues:
         for level in range(self.hierarchy.height + 1):
             groups = self.hierarchy.groups(level)[self.order]
             ends = [0, *(np.flatnonzero(np.diff(groups)) + 1).tolist(), len(groups)]
-            here = (self.hierarchy.labels if names is None else names)[level]
+            level_names = (self.hierarchy.labels if names is None else names)[level]
             for low, high in pairwise(ends):
                 if low < high:
-                    yield here, low, high, int(groups[low])
+                    yield level_names, low, high, int(groups[low])
 
     def _number(self, text: str) -> object | None:
         return self.builder.number(text) if self.builder else number_of(text)
@@ -187,9 +187,9 @@ class ColumnValues:
         parts = text.split(_OR)
         for cut in range(len(parts) - 1, 0, -1):
             first = self._single(_OR.join(parts[:cut]))
-            rest = None if first is None else self._alternative(_OR.join(parts[cut:]))
-            if first is not None and rest is not None:
-                return first + rest
+            others = None if first is None else self._alternative(_OR.join(parts[cut:]))
+            if first is not None and others is not None:
+                return first + others
         return None
 
     def _alternative(self, text: str) -> list[ValueRun] | None:

@@ -181,10 +181,10 @@ def mean_and_deviation(
     """Return the mean and the standard deviation of numbers, weighted by their records."""
     if numbers is None:
         return None, None
-    there = np.isfinite(numbers) & (records > 0)
-    if not there.any():
+    known = np.isfinite(numbers) & (records > 0)
+    if not known.any():
         return None, None
-    numbers, weights = numbers[there], records[there]
+    numbers, weights = numbers[known], records[known]
     mean = float(np.average(numbers, weights=weights))
     return mean, math.sqrt(float(np.average((numbers - mean) ** 2, weights=weights)))
 
@@ -245,10 +245,10 @@ def _by_rule(
     label_codes = np.array([code_of(text) for text in texts], np.int64)
     for level in range(1, rule.height + 1 if rule else 1):
         groups = np.array([codes.get(label, -1) for label in rule.labels[level]] if rule else [], np.int64)
-        here = groups[rule.groups(level)] if rule else groups
-        if ((here >= 0) & (label_codes >= 0) & (here != label_codes)).any():
+        level_codes = groups[rule.groups(level)] if rule else groups
+        if ((level_codes >= 0) & (label_codes >= 0) & (level_codes != label_codes)).any():
             return None
-        label_codes = np.where(label_codes < 0, here, label_codes)
+        label_codes = np.where(label_codes < 0, level_codes, label_codes)
     return label_codes
 
 
@@ -257,9 +257,11 @@ def _by_numbers(
 ) -> IntArray | None:
     """Assign numbers to bands that do not overlap; unknown and missing values keep their text."""
     shown = zip(labels, with_point(labels, unknown, texts), strict=True)
-    given = zip(texts, with_point(texts, unknown), strict=True)
+    pointed_texts = zip(texts, with_point(texts, unknown), strict=True)
     ends = [None if label in unknown else ends_of(pointed) for label, pointed in shown]
-    values = [None if pointed is None or text in unknown else number_of(pointed) for text, pointed in given]
+    values = [
+        None if pointed is None or text in unknown else number_of(pointed) for text, pointed in pointed_texts
+    ]
     if any((end is None) != (label in unknown) for end, label in zip(ends, labels, strict=True)):
         return None
     if any((value is None) != (text in unknown) for value, text in zip(values, texts, strict=True)):
@@ -272,13 +274,13 @@ def _by_numbers(
     numbers = np.array([np.nan if value is None else float(value) for value in values])
     half_open = np.array([_HALF_OPEN.fullmatch(labels[code] or "") is not None for _, code in order])
     if np.isin(highs[:-1][~half_open[:-1] & (highs[:-1] == lows[1:])], numbers).any():
-        return None  # a value falls into two bands
-    apart = {label: code for code, label in enumerate(labels) if label in unknown}
-    unknown_codes = np.array([apart.get(text, -1) for text in texts], np.int64)
-    at = np.searchsorted(lows, numbers, side="right") - 1
-    inside = (at >= 0) & (numbers <= highs[at])
+        return None  # some value falls into two bands
+    code_of_unknown = {label: code for code, label in enumerate(labels) if label in unknown}
+    unknown_codes = np.array([code_of_unknown.get(text, -1) for text in texts], np.int64)
+    index = np.searchsorted(lows, numbers, side="right") - 1
+    inside = (index >= 0) & (numbers <= highs[index])
     codes = np.array([code for _, code in order])
-    return np.where(np.isnan(numbers), unknown_codes, np.where(inside, codes[at], -1))
+    return np.where(np.isnan(numbers), unknown_codes, np.where(inside, codes[index], -1))
 
 
 def blank_of(texts: Sequence[CellText], labels: Sequence[CellText], rule: Hierarchy | None) -> int | None:

@@ -48,8 +48,8 @@ class LabelSpread:
     @cached_property
     def _coverage(self) -> IntArray:
         """The number of labels of the release that cover each slot."""
-        present = (self.after > 0).astype(np.int64)
-        return np.rint(self._steps(present[self.covers.label])).astype(np.int64)
+        occurring = (self.after > 0).astype(np.int64)
+        return np.rint(self._steps(occurring[self.covers.label])).astype(np.int64)
 
     @cached_property
     def overlaps(self) -> bool:
@@ -138,8 +138,8 @@ class LabelSpread:
         middle = float(ordered[known].mean()) if known.any() else 0.0  # sums of small numbers are exact
         means = self.sums(self.slots * np.where(known, ordered - middle, 0.0)) / safe + middle
         shares = np.divide(masses, self.masses, out=np.zeros(len(masses)), where=self.masses > 0)
-        several = self.sums((known & (self.slots > 0)).astype(np.int64)) > 1
-        return np.where(masses > 0, means, np.nan), shares, several
+        has_several = self.sums((known & (self.slots > 0)).astype(np.int64)) > 1
+        return np.where(masses > 0, means, np.nan), shares, has_several
 
     @cached_property
     def groups(self) -> IntArray:
@@ -150,8 +150,8 @@ class LabelSpread:
         edges = np.unique(np.concatenate([[0, len(self.slots)], self.covers.low, self.covers.high]))
         if len(edges) > MOST_GROUPS + 1:
             totals = np.append(0, np.cumsum(self.slots))[edges]
-            wanted = np.linspace(0, totals[-1], MOST_GROUPS + 1)
-            edges = edges[np.unique(np.searchsorted(totals, wanted).clip(0, len(edges) - 1))]
+            targets = np.linspace(0, totals[-1], MOST_GROUPS + 1)
+            edges = edges[np.unique(np.searchsorted(totals, targets).clip(0, len(edges) - 1))]
             edges[0], edges[-1] = 0, len(self.slots)
         return edges.astype(np.int64)
 
@@ -180,11 +180,11 @@ class LabelSpread:
         means: FloatArray = np.divide(sums, masses, out=np.full(number, np.nan), where=masses > 0)
         return means
 
-    def label_shares(self, kept: Sequence[int]) -> FloatArray:
-        """Return the share of each value's records in each label of `kept`, and in all others together."""
-        shares = np.zeros((len(self.slots), len(kept) + 1))
+    def label_shares(self, labels: Sequence[int]) -> FloatArray:
+        """Return the share of each value's records in each label of `labels`, and in all others together."""
+        shares = np.zeros((len(self.slots), len(labels) + 1))
         density = np.where(self._density > 0, self._density, 1.0)
-        index = {label: column for column, label in enumerate(kept)}
+        index = {label: column for column, label in enumerate(labels)}
         runs = zip(
             self.covers.label.tolist(), self.covers.low.tolist(), self.covers.high.tolist(), strict=True
         )
@@ -206,6 +206,6 @@ def rounded(records: FloatArray, total: int) -> IntArray:
     flat = records.reshape(-1)
     whole = np.floor(flat + 1e-9).astype(np.int64)
     missing = max(0, min(total - int(whole.sum()), len(flat)))
-    up = np.argsort(-(flat - whole), kind="stable")[:missing]
-    whole[up] += 1
+    rounded_up = np.argsort(-(flat - whole), kind="stable")[:missing]
+    whole[rounded_up] += 1
     return whole.reshape(records.shape)

@@ -50,17 +50,19 @@ class Tally:
             codes, sizes = [self._column_codes[name] for name in names], self.counts.sizes
         else:
             places = [index for name in names for index in self.places[name]]
-            near = self.counts.project(places)
-            near = near.in_memory() if not near.remote or most is None else near.sample(most)
-            sizes, codes, at = near.sizes, [], 0
+            projected = self.counts.project(places)
+            projected = (
+                projected.in_memory() if not projected.remote or most is None else projected.sample(most)
+            )
+            sizes, codes, at = projected.sizes, [], 0
             for name in names:
-                codes.append(self._codes(near, name, range(at, at + len(self.places[name]))))
+                codes.append(self._codes(projected, name, range(at, at + len(self.places[name]))))
                 at += len(self.places[name])
         kept_rows: BoolArray | None = None
         for name, column_codes in zip(names, codes, strict=True):
             if name in self.blanks:
-                here = column_codes != self.blanks[name]
-                kept_rows = here if kept_rows is None else kept_rows & here
+                not_blank = column_codes != self.blanks[name]
+                kept_rows = not_blank if kept_rows is None else kept_rows & not_blank
         if kept_rows is None or kept_rows.all():
             return codes, sizes
         return [column_codes[kept_rows] for column_codes in codes], sizes[kept_rows]
@@ -90,9 +92,9 @@ def tallied(table: OpenTable, columns: Mapping[str, Sequence[str]], before: Tall
     In a release, the escaping of cells for spreadsheets is undone, unless the table
     counted in `before` also contains the escaped values.
     """
-    there = list(dict.fromkeys(name for parts in columns.values() for name in parts))
-    counts, domains = table.count(there)
-    places = {name: tuple(map(there.index, parts)) for name, parts in columns.items()}
+    parts_to_count = list(dict.fromkeys(name for parts in columns.values() for name in parts))
+    counts, domains = table.count(parts_to_count)
+    places = {name: tuple(map(parts_to_count.index, parts)) for name, parts in columns.items()}
     labels, joined = {}, {}
     for name, parts in columns.items():
         original_labels = None if before is None else before.labels[name]
@@ -202,4 +204,4 @@ def _rule(policy: Policy, name: str, tally: Tally) -> Hierarchy | None:
         return None
 
 
-_NO_LABEL = "\0"  # stands for empty cells that are not a label; no value equals it
+_NO_LABEL = "\0"  # replaces empty cells that are not a label; no value equals it

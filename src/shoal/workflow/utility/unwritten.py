@@ -48,8 +48,8 @@ def _sides(recoded: Recoded, policy: Policy) -> Sides:
         name: tuple(None if text == MISSING else text for text in rule.labels[0])
         for name, rule in rules.items()
     }
-    counts, kept = recoded.classes.counts.in_memory(), ~recoded.suppressed
-    released = InMemoryCounts(counts.fields, counts.keys[:, kept], counts.sizes[kept], {})
+    counts, is_released = recoded.classes.counts.in_memory(), ~recoded.suppressed
+    released = InMemoryCounts(counts.fields, counts.keys[:, is_released], counts.sizes[is_released], {})
     after = {name: _labels(recoded, index, before[name]) for index, name in enumerate(rules)}
     return sides_between(
         Tally(recoded.problem.counts, places, before, {}, {}),

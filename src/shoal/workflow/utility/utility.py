@@ -121,14 +121,14 @@ def compared(
     """Compare two open tables; if `lenient`, a target that cannot be predicted is only noted."""
     progress = progress or quiet
     progress("compare", 0, None)
-    lenient = lenient or target is None  # a target from the policy was not requested explicitly
+    lenient = lenient or target is None  # the user did not request a target that comes from the policy
     target = target or policy.label
     names = _names(policy, table.columns, release.columns)
     if not lenient and target is not None:
         _check_target(policy, names, target)
     chosen = _pair(names, pair)
-    wanted = [name for name in (target, *(chosen or ())) if name in names[MOST_COLUMNS:]]
-    column_names = [*names[:MOST_COLUMNS], *dict.fromkeys(wanted)]
+    requested = [name for name in (target, *(chosen or ())) if name in names[MOST_COLUMNS:]]
+    column_names = [*names[:MOST_COLUMNS], *dict.fromkeys(requested)]
     left = len(names) - len(column_names)
     notes = [f"{left} of {len(names)} columns are not compared."] if left else []
     try:
