@@ -200,10 +200,10 @@ class Sides:
     def two_way(self) -> float:
         """Return the mean distance between the joint distributions of two columns."""
         distances = []
-        for one, two in combinations(range(len(self.after)), 2):
-            if self.after[one].shape[1] * self.after[two].shape[1] <= _MOST_CELLS:
-                before = (self.before[one] * self.given[:, None]).T @ self.before[two]
-                after = (self.after[one] * self.released[:, None]).T @ self.after[two]
+        for first, second in combinations(range(len(self.after)), 2):
+            if self.after[first].shape[1] * self.after[second].shape[1] <= _MOST_CELLS:
+                before = (self.before[first] * self.given[:, None]).T @ self.before[second]
+                after = (self.after[first] * self.released[:, None]).T @ self.after[second]
                 distances.append(_distance(before, after))
         return float(np.mean(distances)) if distances else float("nan")
 

@@ -157,8 +157,8 @@ def _partial(full: Profile) -> Iterator[str]:
         yield "| share | nodes | run-time node | same | other | failed | higher | at most | suppressed |"
         yield "|--:|--:|---|--:|--:|--:|--:|--:|--:|"
         for share in SHARES:
-            for one in measured["height", score, share]:
-                yield _row(one, exact)
+            for row in measured["height", score, share]:
+                yield _row(row, exact)
     yield from _relaxations(measured, len(truth) - exact)
     yield from _heights({score: measured["height", score, PUBLISHED_SHARE][0] for score in SCORES})
     yield from _rankings(measured)
@@ -174,10 +174,10 @@ def _relaxations(measured: dict[Any, list[Agreement]], requests: int) -> Iterato
     yield f"| score | share | run-time node | {' | '.join(RELAXATIONS)} |"
     yield "|---|--:|---|--:|--:|--:|"
     for score in SCORES:
-        for one in (one for share in SHARES for one in measured["height", score, share]):
-            outcomes = [getattr(one, kind) for kind in RELAXATIONS]
+        for row in (row for share in SHARES for row in measured["height", score, share]):
+            outcomes = [getattr(row, kind) for kind in RELAXATIONS]
             cells = [f"{o.same:,} / {o.other:,} / {o.failed:,} / {o.neither:,}" for o in outcomes]
-            yield f"| {score} | {one.share} | {_yes(one)} | {' | '.join(cells)} |"
+            yield f"| {score} | {row.share} | {_yes(row)} | {' | '.join(cells)} |"
 
 
 def _heights(by_score: dict[str, Agreement]) -> Iterator[str]:
@@ -190,7 +190,7 @@ def _heights(by_score: dict[str, Agreement]) -> Iterator[str]:
     yield ""
     yield f"| height | requests | {' | '.join(f'{s}, missed | higher' for s in by_score)} |"
     yield "|--:|--:|" + "--:|--:|" * len(by_score)
-    for rows in zip(*(one.by_height for one in by_score.values()), strict=True):
+    for rows in zip(*(row.by_height for row in by_score.values()), strict=True):
         cells = [f"{row.missed} | {f'{row.height:.2f}' if row.other else ''}" for row in rows]
         yield f"| {rows[0].at} | {rows[0].requests} | {' | '.join(cells)} |"
 
@@ -203,8 +203,8 @@ def _rankings(measured: dict[Any, list[Agreement]]) -> Iterator[str]:
     )
     yield from ("", "| score | ranked by | same | other | failed |", "|---|---|--:|--:|--:|")
     for score, by in itertools.product(SCORES, RANKINGS):
-        one = measured[by, score, PUBLISHED_SHARE][0].exact
-        yield f"| {score} | {by} | {one.same:,} | {one.other:,} | {one.failed:,} |"
+        outcome = measured[by, score, PUBLISHED_SHARE][0].exact
+        yield f"| {score} | {by} | {outcome.same:,} | {outcome.other:,} | {outcome.failed:,} |"
     yield from ("", "## What it means", "")
     yield (
         "Scores tend to grow with the levels. If nodes are ranked over the whole lattice, the best nodes "
@@ -217,15 +217,17 @@ def _rankings(measured: dict[Any, list[Agreement]]) -> Iterator[str]:
     )
 
 
-def _yes(one: Agreement) -> str:
-    return "yes" if one.runtime else "no"
+def _yes(outcome: Agreement) -> str:
+    return "yes" if outcome.runtime else "no"
 
 
-def _row(one: Agreement, of: int) -> str:
-    exact = one.exact
+def _row(agreement: Agreement, of: int) -> str:
+    exact = agreement.exact
     counts = (f"{number:,} ({number / of:.0%})" for number in (exact.same, exact.other, exact.failed))
-    higher = (f"{one.height:.2f}", str(one.most_height), f"{one.suppressed:+,.0f}")
-    return f"| {one.share} | {one.nodes:,} | {_yes(one)} | {' | '.join((*counts, *higher))} |"
+    higher = (f"{agreement.height:.2f}", str(agreement.most_height), f"{agreement.suppressed:+,.0f}")
+    return (
+        f"| {agreement.share} | {agreement.nodes:,} | {_yes(agreement)} | {' | '.join((*counts, *higher))} |"
+    )
 
 
 def _made(lattice: Lattice) -> tuple[float, Profile]:

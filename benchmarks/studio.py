@@ -106,8 +106,8 @@ def studio(folder: Path, *options: str) -> Iterator[tuple[str, Callable[[], Clie
         try:
             yield address, client
         finally:
-            for one in clients:
-                one.close()
+            for open_client in clients:
+                open_client.close()
 
 
 def signed_in(chromium: Any, address: str) -> Any:
@@ -201,12 +201,12 @@ def million() -> list[Figure]:
     with tempfile.TemporaryDirectory() as folder:
         large_table(Path(folder) / "million.csv", 1_000_000)
         with studio(Path(folder)) as (_, client):
-            one = client()
-            one.open("million.csv", SIX)
+            started = client()
+            started.open("million.csv", SIX)
             reports: list[tuple[Any, Any]] = []
             process = studio_process()
             begin, before = time.perf_counter(), processor_seconds(process)
-            one.work("profile", lambda job: reports.append((job["phase"], job["done"])))
+            started.work("profile", lambda job: reports.append((job["phase"], job["done"])))
             seconds, processor = time.perf_counter() - begin, processor_seconds(process) - before
     print(f"steps of the progress seen: {len(set(reports))}")
     return [
@@ -219,11 +219,11 @@ def answers(clients: Sequence[Client], requests: int) -> list[float]:
     """Let all clients turn their dials at the same time; return the seconds of each answer."""
     times: list[float] = []
 
-    def turn(number: int, one: Client) -> None:
+    def turn(number: int, turning: Client) -> None:
         chance = random.Random(number)
         for _ in range(requests):
             begin = time.perf_counter()
-            one.call("POST", "negotiation", json={"k": chance.randint(2, 100)})
+            turning.call("POST", "negotiation", json={"k": chance.randint(2, 100)})
             times.append(time.perf_counter() - begin)
             time.sleep(0.1)  # a person turns a dial about ten times a second
 
@@ -243,9 +243,9 @@ def ten_clients() -> list[Figure]:
         large_table(folder / "large.csv", 1_500_000)
         with studio(folder) as (_, client):
             clients = [client() for _ in range(CLIENTS)]
-            for one in clients:
-                one.open("adult.csv", NINE)
-                one.work("profile")
+            for started in clients:
+                started.open("adult.csv", NINE)
+                started.work("profile")
             undisturbed = answers(clients, REQUESTS)
             other = client()
             other.open("large.csv", SIX)
@@ -340,8 +340,8 @@ def workspaces() -> list[Figure]:
             first.http.delete(f"/api/workspaces/{first.workspace}")
             before = memory_of(process)
             for _ in range(WORKSPACES):
-                one = upload(client(), content)
-                one.http.delete(f"/api/workspaces/{one.workspace}")
+                uploading = upload(client(), content)
+                uploading.http.delete(f"/api/workspaces/{uploading.workspace}")
             time.sleep(2)
             after = memory_of(process)
             private = [
@@ -357,12 +357,12 @@ def workspaces() -> list[Figure]:
     ]
 
 
-def upload(one: Client, content: bytes) -> Client:
+def upload(uploading: Client, content: bytes) -> Client:
     """Upload a table, and tabulate two of its columns."""
-    job = one.call("POST", "upload", content=content, headers={"x-file-name": "table.csv"})
-    one.wait(job)
-    one.work("diagnosis", columns=["age", "sex"])
-    return one
+    job = uploading.call("POST", "upload", content=content, headers={"x-file-name": "table.csv"})
+    uploading.wait(job)
+    uploading.work("diagnosis", columns=["age", "sex"])
+    return uploading
 
 
 def _parent(process: int) -> int | None:

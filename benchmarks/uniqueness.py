@@ -59,12 +59,12 @@ def _tables(persons: int, samples: int) -> Iterator[str]:
             estimates = [_estimates(labels, share, random) for _ in range(samples)]
             cells = []
             for model in UNIQUENESS_MODELS:
-                solved = [one[model].uniques for one in estimates]
+                solved = [by_model[model].uniques for by_model in estimates]
                 off = [uniques / truth - 1 for uniques in solved if uniques is not None]
                 errors.setdefault((share, model), []).extend(map(abs, off))
                 cells.append(_cell(off, samples))
             rule, pitman, snb, zayatz = cells
-            models = sorted({one["dankar"].by for one in estimates})
+            models = sorted({by_model["dankar"].by for by_model in estimates})
             yield (
                 f"| {name} | {truth:,} ({truth / persons:.1%}) | {share:.0%} | {pitman} | {snb} | {zayatz} | "
                 f"{rule} | {', '.join(models)} |"

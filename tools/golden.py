@@ -127,7 +127,7 @@ def _of_table(name: str, data: str, policy: str, folder: Path) -> Iterator[tuple
     )
     for number, choice in enumerate(choices):
         output = str(folder / f"{name}-{number}.csv")
-        title = " ".join(one for one in choice if not one.startswith("--"))
+        title = " ".join(argument for argument in choice if not argument.startswith("--"))
         yield (
             f"{name} anonymize {title}",
             ["anonymize", *with_policy, *choice, "--output", output, "--seconds", "60"],

@@ -90,7 +90,7 @@ def parts() -> Iterator[tuple[str, str, str]]:
     for registry in REGISTRIES:
         for name in registry.built_in:
             yield PAGES[name], f"options of {name}", option_table(registry.options(name), PAGES[name])
-            promise_rows = [(one, *promise(registry.load(name), one)) for one in promises(registry.kind)]
+            promise_rows = [(item, *promise(registry.load(name), item)) for item in promises(registry.kind)]
             yield PAGES[name], f"promises of {name}", table(("promise", "holds", "meaning"), promise_rows)
     yield "metrics/index.md", "promises of every metric", promises_of_all(METRICS, "metrics/index.md")
     shared = options_of(Builder)
@@ -100,7 +100,7 @@ def parts() -> Iterator[tuple[str, str, str]]:
         if own_options:
             yield "hierarchies.md", f"options of {name}", option_table(own_options, "hierarchies.md")
     yield "policy.md", "entries of a policy", option_table(entries(Policy), "policy.md", "entry")
-    words = [(f"[{one.term}]({one.page})" if one.page else one.term, one.meaning) for one in glossary()]
+    words = [(f"[{term.term}]({term.page})" if term.page else term.term, term.meaning) for term in glossary()]
     yield "glossary.md", "entries of the glossary", table(("term", "meaning"), words)
     yield "policy.md", "entries of a column", option_table(entries(Column), "policy.md", "entry")
 
@@ -131,7 +131,10 @@ def entries(kind: type[BaseModel]) -> Iterator[Option]:
 
 def option_table(options: Iterable[Option], page: str, heading: str = "option") -> str:
     """Format the options of a plug-in, or the entries of a policy, as a table."""
-    rows = [(seen(one.name, page), one.type, one.default_text, linked(one.meaning, page)) for one in options]
+    rows = [
+        (seen(option.name, page), option.type, option.default_text, linked(option.meaning, page))
+        for option in options
+    ]
     return table((heading, "type", "default", "meaning"), rows) if rows else "It has no options."
 
 
@@ -149,7 +152,7 @@ def promise(plugin: type, name: str) -> tuple[str, str]:
     if isinstance(value, Guarantee) and meaning == meanings_of(Algorithm)[name]:
         meaning = meanings_of(Guarantee)[value.name]
     if isinstance(value, tuple):
-        return ", ".join(f"`{one}`" for one in value) or "none", meaning
+        return ", ".join(f"`{item}`" for item in value) or "none", meaning
     return str(value).lower(), meaning
 
 
@@ -157,7 +160,7 @@ def promises_of_all(registry: Registry[Any], page: str) -> str:
     """Format the promises of all plug-ins of a kind as one table."""
     names = promises(registry.kind)
     rows = [
-        (f"[{name}]({_way(PAGES[name], page)})", *[promise(registry.load(name), one)[0] for one in names])
+        (f"[{name}]({_way(PAGES[name], page)})", *[promise(registry.load(name), item)[0] for item in names])
         for name in registry.built_in
     ]
     return table((registry.kind, *names), rows)
@@ -175,17 +178,22 @@ def commands() -> Iterator[tuple[str, Any]]:
 
 def synopsis(name: str, command: Any) -> str:
     """Format the usage of a command: its arguments and required options."""
-    arguments = [_argument(one) for one in command.params if one.param_type_name == "argument"]
-    options = [one for one in command.params if one.param_type_name == "option"]
-    needed = [f"{one.opts[0]} {one.name.upper()}" for one in options if one.required]
+    arguments = [
+        _argument(parameter) for parameter in command.params if parameter.param_type_name == "argument"
+    ]
+    options = [parameter for parameter in command.params if parameter.param_type_name == "option"]
+    needed = [f"{parameter.opts[0]} {parameter.name.upper()}" for parameter in options if parameter.required]
     others = ["[OPTIONS]"] if len(options) > len(needed) else []
     return f"`{' '.join(['shoal', name, *arguments, *needed, *others])}`"
 
 
 def command_table(command: Any, page: str) -> str:
     """Format the arguments and options of a command as a table."""
-    arguments_first = sorted(command.params, key=lambda one: one.param_type_name)
-    rows = [(_written(one, page), _default(one), linked(one.help, page)) for one in arguments_first]
+    arguments_first = sorted(command.params, key=lambda parameter: parameter.param_type_name)
+    rows = [
+        (_written(parameter, page), _default(parameter), linked(parameter.help, page))
+        for parameter in arguments_first
+    ]
     return table(("option", "default", "meaning"), rows)
 
 

@@ -78,7 +78,7 @@ def anonymize(
     data: options.Data,
     output: options.ReleaseOutput,
     files: options.FileOptions,
-    where: options.TableReading,
+    reading: options.TableReading,
     display: options.Display,
     policy: options.PolicyOrGuess = None,
     known: options.Known = None,
@@ -112,14 +112,16 @@ def anonymize(
             request = read_request(known, keep, k, changes)
         else:
             check_alone(known=known, keep=keep, k=k)
-            request = read_generalize(read_policy(policy, changes, where.engine), generalize)
+            request = read_generalize(read_policy(policy, changes, reading.engine), generalize)
         if candidates:
             algorithm = changes.get("algorithm", "auto") if policy is None else request.algorithm
             inputs = {} if policy is None else request.read_files
             _check_candidates(candidates, algorithm, data, output, inputs, force=files.force)
-        fixed_levels, reading = read_node(node), where.options()
+        fixed_levels, reading_options = read_node(node), reading.options()
         if interactive:
-            request = ask_generalizations(data, request, fixed_levels, reading, as_json=display.as_json)
+            request = ask_generalizations(
+                data, request, fixed_levels, reading_options, as_json=display.as_json
+            )
     with display.reporting(), progress_bar() as progress, offering_best(progress):
         release = run(
             data,
@@ -131,7 +133,7 @@ def anonymize(
             margin=margin,
             progress=progress,
             **files.options(),
-            **reading,
+            **reading_options,
         )
     with display.reporting():
         if candidates and release.evaluation.candidates:
@@ -141,7 +143,7 @@ def anonymize(
             say(f"{stopped} {str(candidates)!r} was not written.", stderr=True)
     in_terminal = not display.as_json and sys.stdout.isatty() and sys.stderr.isatty()
     with_advice = in_terminal if advice is None else advice
-    guessed = None if policy or known else (data, request, reading["engine"])
+    guessed = None if policy or known else (data, request, reading_options["engine"])
     if display.as_json:
         extra = {"advice": _advice_with_commands(release, sys.argv[1:], guessed)} if with_advice else {}
         print_json({**release.to_dict(), **extra})
@@ -218,7 +220,7 @@ def apply(
     data: options.Data,
     output: options.ReleaseOutput,
     files: options.FileOptions,
-    where: options.TableReading,
+    reading: options.TableReading,
     display: options.Display,
     suppression_limit: _LimitOfRecipe = None,
     repair: _RepairOption = False,
@@ -240,7 +242,7 @@ def apply(
             seconds=seconds,
             progress=progress,
             **files.options(),
-            **where.options(),
+            **reading.options(),
         )
     display.show(release)
     if not display.as_json:

@@ -37,7 +37,7 @@ _MeasurePolicy = Annotated[
 
 def measure(
     data: Data,
-    where: TableReading,
+    reading: TableReading,
     display: Display,
     columns: _MeasuredColumns = None,
     sensitive: _MeasuredSensitive = None,
@@ -57,7 +57,7 @@ def measure(
             () if columns is None else read_names([columns]),
             read_names(sensitive or (), option="--sensitive"),
             policy=policy,
-            **where.options(),
+            **reading.options(),
         )
     display.show(result)
 
@@ -97,7 +97,7 @@ SpecialSizeOption = Annotated[
 
 def risk(
     data: Data,
-    where: TableReading,
+    reading: TableReading,
     display: Display,
     policy: _RiskPolicy = None,
     columns: _RiskColumns = None,
@@ -129,7 +129,7 @@ def risk(
             sampling_share=sampling_share,
             special_size=special_size,
             progress=progress,
-            **where.options(),
+            **reading.options(),
         )
         document = assessment.document()
         plot_files = save(document.figures, plots) if plots else []
@@ -159,7 +159,7 @@ PairOption = Annotated[
 def utility(
     data: Data,
     policy: PolicyFile,
-    where: TableReading,
+    reading: TableReading,
     display: Display,
     release: ReleaseArgument = None,
     release_option: _ReleaseOption = None,
@@ -182,7 +182,7 @@ def utility(
                 target=target,
                 pair=read_names([pair], option="--pair") if pair is not None else None,
                 progress=progress,
-                **where.options(),
+                **reading.options(),
             )
         plot_files = save_utility(result, plots) if plots else []
     display.show_drawn(result, result.document(pair=pair is not None), where_drawn(plots, plot_files))
@@ -243,7 +243,7 @@ def attack(
     release: ReleasedTable,
     known: KnownOption,
     on: OnOption,
-    where: EngineChoice,
+    reading: EngineChoice,
     display: _PersonsDisplay,
     policy: _AttackPolicy = None,
     recipe: _AttackRecipe = None,
@@ -263,7 +263,7 @@ def attack(
             recipe=recipe,
             k=k,
             sensitive=read_names(sensitive or (), option="--sensitive"),
-            engine=where.create(),
+            engine=reading.create(),
             reveal=_MOST_PERSONS if display.reveal else 0,
         )
     display.show(result)

@@ -97,7 +97,7 @@ class _Display(options.Display):
 def compare(
     data: options.Data,
     policy: options.PolicyFile,
-    where: options.TableReading,
+    reading: options.TableReading,
     display: _Display,
     algorithm: AlgorithmOption = None,
     k: _KOption = None,
@@ -121,13 +121,13 @@ def compare(
     journal = output.with_name(f"{output.name}.part") if output else None
     with display.reporting():
         changes = read_changes(model, local=local, labels=local_labels)
-        chosen = read_policy(policy, changes, where.engine)
+        chosen = read_policy(policy, changes, reading.engine)
         if output:
             check_output(output, force=force, table=data, inputs=chosen.read_files)
         pair = _pair(partitions, plots, chosen)
         check_plots(plots)
         axes = _axes(algorithm, k, suppression_limit, metric)
-        axes |= {"node": read_levels(node), "candidates": candidates, "seconds": seconds, **where.options()}
+        axes |= {"node": read_levels(node), "candidates": candidates, "seconds": seconds, **reading.options()}
         with _report_when_stopped(journal, display), progress_bar() as bar:
             comparison = run(data, chosen, **axes, journal=journal, progress=bar)
         if output and journal:
@@ -135,7 +135,7 @@ def compare(
             _remove(journal)
         plot_files = _save_figures(comparison, plots) if plots else []
         if plots and pair:
-            plot_files += _draw_partitions(data, chosen, pair, where.create(), seconds, plots)
+            plot_files += _draw_partitions(data, chosen, pair, reading.create(), seconds, plots)
     display.show(comparison)
     if not display.as_json:
         _show_files(output, where_drawn(plots, plot_files))

@@ -94,7 +94,7 @@ _SecondsOption = Annotated[
 
 def diagnose(
     data: Data,
-    where: TableReading,
+    reading: TableReading,
     display: Display,
     question: QuestionOption = "overview",
     columns: _ColumnsOption = None,
@@ -144,7 +144,7 @@ def diagnose(
             l=l,
             progress=progress,
             seconds=max(arguments["seconds"], _COUNT_SECONDS) if "seconds" in arguments else None,
-            **where.options(),
+            **reading.options(),
         )
         answer = _answer(diagnosis, question, arguments, start)
         if rows:

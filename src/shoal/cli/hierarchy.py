@@ -63,33 +63,33 @@ class _Display(Display):
 def check(
     data: Data,
     policy: PolicyFile,
-    where: EngineChoice,
+    reading: EngineChoice,
     display: _Display,
 ) -> None:
     """Check that every hierarchy fits its column before a long run; exit code 2 if one does not."""
     from shoal.workflow.inspect import check_hierarchies
 
     with display.reporting():
-        checks = check_hierarchies(data, policy, engine=where.create())
+        checks = check_hierarchies(data, policy, engine=reading.create())
     if display.as_json:
-        print_json({"columns": [one.to_dict(reveal=display.reveal) for one in checks]})
+        print_json({"columns": [result.to_dict(reveal=display.reveal) for result in checks]})
     else:
         headings = ("column", "builder", "distinct", "missing", "groups per level", "fits")
         rows = [
             (
-                one.column,
-                one.builder,
-                str(one.distinct),
-                str(one.missing),
-                " > ".join(map(str, one.groups)),
-                "no" if one.problem else "yes",
+                result.column,
+                result.builder,
+                str(result.distinct),
+                str(result.missing),
+                " > ".join(map(str, result.groups)),
+                "no" if result.problem else "yes",
             )
-            for one in checks
+            for result in checks
         ]
         show_table(Table("How each hierarchy fits", headings, rows, left=range(len(headings))))
-        for one in checks:
-            if one.problem:
-                say(one.problem + values_text(one.values, display.reveal), stderr=True)
-            if one.note:
-                say(f"Note: {one.note}", stderr=True)
-    raise typer.Exit(2 if any(one.problem for one in checks) else 0)
+        for result in checks:
+            if result.problem:
+                say(result.problem + values_text(result.values, display.reveal), stderr=True)
+            if result.note:
+                say(f"Note: {result.note}", stderr=True)
+    raise typer.Exit(2 if any(result.problem for result in checks) else 0)

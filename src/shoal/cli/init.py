@@ -78,7 +78,7 @@ YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Ask nothing.")]
 
 def init(
     data: Data,
-    where: EngineChoice,
+    reading: EngineChoice,
     display: Display,
     known: Known = None,
     keep: Keep = None,
@@ -103,7 +103,7 @@ def init(
         if output:  # before any question is asked
             _check_output(output, data, force=force)
         request = read_request(known, keep, k, {})
-        with session(data, where.create()) as s:
+        with session(data, reading.create()) as s:
             check_answers(request.known, request.keep, s.columns)  # before the columns are counted
             columns = guess_columns_of(s)
             if sys.stdin.isatty() and not (yes or display.as_json or known or keep):

@@ -60,7 +60,7 @@ def _show_one(plugin: Any) -> None:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for heading in ("option", "type", "default", "meaning"):
         table.add_column(heading)
-    for one in plugin.options:
-        cells = (one.name, one.type, one.default_text, one.meaning)
+    for option in plugin.options:
+        cells = (option.name, option.type, option.default_text, option.meaning)
         table.add_row(*[escaped(cell.replace("`", "")) for cell in cells])
     console().print(table)

@@ -80,7 +80,7 @@ _PolicyOption = Annotated[
 
 def negotiate(
     profile: ProfileArgument,
-    where: TableReading,
+    reading: TableReading,
     display: Display,
     k: _KOption = None,
     l: _LOption = None,
@@ -111,7 +111,7 @@ def negotiate(
     files = (str(data or DATA), str(policy or POLICY))
     with display.reporting():
         settings["max_level"] = _read_max_levels(max_level)
-        table_profile = _open(profile, runtime, data, policy, where)
+        table_profile = _open(profile, runtime, data, policy, reading)
         in_terminal = sys.stdin.isatty() and sys.stdout.isatty() and not display.as_json
         if in_terminal and all(value is None for value in requested):
             raise typer.Exit(Prompt(table_profile, settings, *files).run())
@@ -124,7 +124,7 @@ def negotiate(
 
 
 def _open(
-    profile: Path, runtime: bool | None, data: Path | None, policy: Path | None, where: TableReading
+    profile: Path, runtime: bool | None, data: Path | None, policy: Path | None, reading: TableReading
 ) -> Any:
     """Read a profile, together with its table if a node may have to be counted."""
     from shoal.workflow.profile.profile import Profile
@@ -138,7 +138,7 @@ def _open(
     if not (runtime or (runtime is None and needed and data.exists() and policy.exists())):
         return table_profile
     with progress_bar() as progress:
-        return table_profile.with_data(data, policy, progress=progress, **where.options())
+        return table_profile.with_data(data, policy, progress=progress, **reading.options())
 
 
 def _read_max_levels(texts: list[str] | None) -> dict[str, int] | None:

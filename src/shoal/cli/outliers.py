@@ -28,7 +28,7 @@ _COMMANDS = ("set", "undo", "show", "accept", "help", "quit")
 
 
 def ask_generalizations(
-    data: Path, policy: Any, node: Any, where: Mapping[str, Any], *, as_json: bool
+    data: Path, policy: Any, node: Any, reading: Mapping[str, Any], *, as_json: bool
 ) -> Any:
     """Let the data custodian choose what to generalize; return the policy with these choices."""
     from shoal.workflow.outliers import OutlierSession, generalizing
@@ -39,7 +39,7 @@ def ask_generalizations(
         raise UsageError("--interactive asks in a terminal, and not with --json. Or use --generalize age=2.")
     adopted_policy, levels = adopted(policy, node)
     with progress_bar() as progress:
-        holder = OutlierSession(data, adopted_policy, levels, progress=progress, **where)
+        holder = OutlierSession(data, adopted_policy, levels, progress=progress, **reading)
     chosen = OutlierPrompt(holder).run()
     return generalizing(policy, chosen)
 
@@ -121,10 +121,10 @@ class OutlierPrompt:
 
         show_table(outliers_table(self.outliers))
         rows = []
-        for one in self.outliers.columns:
-            (name,) = one.columns
+        for outlier in self.outliers.columns:
+            (name,) = outlier.columns
             level = f"{self.outliers.levels[name]} of {self.holder.heights[name]}"
-            rows.append((name, level, f"{one.combinations:,}", f"{one.records:,}"))
+            rows.append((name, level, f"{outlier.combinations:,}", f"{outlier.records:,}"))
         title = f"By column, of {self.holder.records:,} records"
         show_table(Table(title, ("column", "level", "in rare combinations", "records"), rows))
 

@@ -130,7 +130,7 @@ def read_levels(*texts: str | None, option: str = "--node") -> dict[str, int]:
 
 def _one_per_column(each: list[dict[str, int]], option: str) -> dict[str, int]:
     levels: dict[str, int] = {}
-    for name, level in (pair for one in each for pair in one.items()):
+    for name, level in (pair for levels_of_text in each for pair in levels_of_text.items()):
         if levels.setdefault(name, level) != level:
             raise UsageError(
                 f"{option} names {quote(name)} twice, with the levels {levels[name]} and {level}. Give one."

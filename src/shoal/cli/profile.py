@@ -69,7 +69,7 @@ def profile(
     data: options.Data,
     policy: options.PolicyFile,
     output: _OutputOption,
-    where: options.TableReading,
+    reading: options.TableReading,
     display: options.Display,
     share: ShareOption = None,
     seconds: _SecondsOption = None,
@@ -95,7 +95,7 @@ def profile(
             raise UsageError(
                 f"There is no profile {str(output)!r} to extend. Leave out --extend to make one."
             )
-        loaded_policy = read_policy(policy, read_changes(model, suppression_limit), where.engine)
+        loaded_policy = read_policy(policy, read_changes(model, suppression_limit), reading.engine)
         _check_output(output, data, loaded_policy, force=force or extend)
         check_plots(plots)
         levels = None if node is None else read_levels(node)
@@ -111,7 +111,7 @@ def profile(
                     by=by,
                     extend=earlier_profile,
                     progress=clock.around(bar),
-                    **where.options(),
+                    **reading.options(),
                 )
         except KeyboardInterrupt:
             state = f"{str(output)!r} was not changed." if extend else "Nothing was written."
@@ -122,9 +122,11 @@ def profile(
         table_profile.save(output, force=force or extend)
         studied = not table_profile.stopped and (study or (plots and node is None))
         table_study = study_of(table_profile, by=by) if studied else None
-        shown = [one.document() for one in (table_study, at_node) if one]
+        shown = [described.document() for described in (table_study, at_node) if described]
         plot_files = (
-            save([figure for one in shown for figure in one.figures], plots) if shown and plots else []
+            save([figure for described in shown for figure in described.figures], plots)
+            if shown and plots
+            else []
         )
     result = _result(table_profile, output, clock.seconds)
     if display.as_json:

@@ -67,7 +67,7 @@ def changes(before: Any, after: Any) -> str:
     pairs += [("height", old.height, new.height), ("suppressed", old.suppressed, new.suppressed)]
     if old.loss is not None and new.loss is not None:
         pairs.append(("loss", round(old.loss, 6), round(new.loss, 6)))
-    moved = [f"{name} {one:,} -> {other:,}" for name, one, other in pairs if one != other]
+    moved = [f"{name} {former:,} -> {latter:,}" for name, former, latter in pairs if former != latter]
     return f"Changed: {', '.join(moved)}." if moved else "The answer is the same."
 
 

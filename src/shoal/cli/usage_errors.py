@@ -66,7 +66,11 @@ def instead_of_option(option: str, typed_value: str | None, options: Collection[
             f" Or write --model {model}:{name}={value}; these options replace all models of the policy."
         )
         return written + alternative * ("--model" in options)
-    if name in _ENTRIES and "--policy" in options and not any(one.endswith(f"-{name}") for one in options):
+    if (
+        name in _ENTRIES
+        and "--policy" in options
+        and not any(other_option.endswith(f"-{name}") for other_option in options)
+    ):
         return f" {_ENTRIES[name]} is set in the policy."
     return ""
 
@@ -128,7 +132,7 @@ def _reporting_parser_errors(group: Any, words: Sequence[str]) -> Iterator[None]
 
 def _refuse_one_dash(command: Any, name: str, words: Sequence[str]) -> None:
     """Refuse -policy p.yaml, which the parser would read as a policy named olicy."""
-    options = [option for one in getattr(command, "params", ()) for option in one.opts]
+    options = [option for parameter in getattr(command, "params", ()) for option in parameter.opts]
     if word := with_one_dash(words, [*options, "--help"]):
         message = f"There is no option {word}. Did you mean -{word}? `{name} --help` lists what it takes."
         raise typer.Exit(report(UsageError(message), as_json="--json" in words))
@@ -161,15 +165,22 @@ def _refusal(error: Any, command: Any, name: str, words: Sequence[str]) -> Usage
         return UsageError(f"{_name(param)} is missing{_meaning(param)}. {lists}")
     if param is not None and hasattr(param, "opts"):
         return UsageError(_wrong_value(command.callback, param, words))
-    if taker := next((subcommand for subcommand, one in (known or {}).items() if _takes(one, option)), None):
+    if taker := next(
+        (
+            subcommand
+            for subcommand, subcommand_object in (known or {}).items()
+            if _takes(subcommand_object, option)
+        ),
+        None,
+    ):
         return UsageError(f"{option} goes after the command: `{name} {taker} {option}`.")
     if option and "o such option" in message:
-        known_options = [known_option for one in command.params for known_option in one.opts]
+        known_options = [known_option for candidate in command.params for known_option in candidate.opts]
         elsewhere = instead_of_option(option, _given([option], words), known_options)
         suggestion = elsewhere or _suggestion(option, command.params)
         return UsageError(f"There is no option {option}.{suggestion} {lists}")
     if option:
-        parameter = next((one for one in command.params if option in one.opts), None)
+        parameter = next((candidate for candidate in command.params if option in candidate.opts), None)
         if parameter is None or getattr(parameter, "is_flag", False):
             return UsageError(f"{option} takes no value. Write {option} alone.")
         return UsageError(f"{option} lacks its value{_meaning(parameter)}. {lists}")
@@ -182,7 +193,7 @@ def _refusal(error: Any, command: Any, name: str, words: Sequence[str]) -> Usage
 
 
 def _takes(command: Any, option: str | None) -> bool:
-    return any(option in one.opts for one in command.params)
+    return any(option in parameter.opts for parameter in command.params)
 
 
 def _wrong_value(callback: Any, param: Any, words: Sequence[str]) -> str:
@@ -225,7 +236,7 @@ def _suggestion(option: str, params: Sequence[Any]) -> str:
     >>> _suggestion("--colums", there), _suggestion("--limit", there), _suggestion("--xyz", there)
     (' Did you mean --columns?', ' Did you mean --suppression-limit?', '')
     """
-    names = [name for one in params for name in one.opts if name.startswith("--")]
+    names = [name for parameter in params for name in parameter.opts if name.startswith("--")]
     parts = set(option.strip("-").split("-"))
     close = [name for name in names if parts <= set(name.strip("-").split("-"))]
     most_similar = nearest(option, names)
@@ -245,5 +256,7 @@ def _meaning(param: Any) -> str:
 
 
 def _arguments(params: Sequence[Any]) -> str:
-    names = [_name(one) for one in params if not any(name.startswith("-") for name in one.opts)]
+    names = [
+        _name(parameter) for parameter in params if not any(name.startswith("-") for name in parameter.opts)
+    ]
     return " ".join(names) or "options only"

@@ -55,7 +55,7 @@ TableOption = Annotated[
 def verify(
     release: ReleasedTable,
     policy: PolicyFile,
-    where: EngineChoice,
+    reading: EngineChoice,
     display: Display,
     recipe: _RecipeOption = None,
     reference: ReferenceOption = None,
@@ -77,7 +77,7 @@ def verify(
             recipe=recipe,
             reference=reference,
             sensitive_table=sensitive_table,
-            engine=where.create(),
+            engine=reading.create(),
         )
         if (note := other_models(release, policy, recipe)) is not None:
             warnings.warn(note, Note, stacklevel=1)
@@ -89,7 +89,7 @@ def verify(
             table=table,
             recipe=recipe,
             old_recipe=against_recipe,
-            engine=where.create(),
+            engine=reading.create(),
         )
     if display.as_json:
         print_json(verification.to_dict() | {"against": intersection.to_dict() if intersection else None})

@@ -318,7 +318,7 @@ def unknown_codes(texts: Sequence[str]) -> list[str]:
 
 
 def _ends(texts: Sequence[str]) -> list[str] | None:
-    """Return the texts with the two least and the two greatest numbers; None if some text is no plain number."""
+    """Return the texts of the two least and two greatest numbers; None if some text is not a plain number."""
     numbers = plain_numbers(texts)
     if numbers is None or len(numbers) < 3:
         return None

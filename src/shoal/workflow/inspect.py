@@ -98,7 +98,7 @@ class Preview:
             node: dict[str, Any] = {"name": bound.labels[level][group], "level": level}
             under = below[level][group]
             if under:
-                node["children"] = [branch(level - 1, one) for one in under[:most]]
+                node["children"] = [branch(level - 1, subgroup) for subgroup in under[:most]]
                 if len(under) > most:
                     more = {"name": f"{len(under) - most:,} more", "level": level - 1, "more": True}
                     node["children"].append(more)

@@ -78,18 +78,20 @@ class Measurement(HasDocument):
                 Fact("unique_records", "unique records", of_records(self.unique_records, self.records)),
             ],
             tables=[self._table()] if self.sensitive else [],
-            notes=[(Name(one.column), f": {note}") for one in self.sensitive for note in one.notes],
+            notes=[(Name(column.column), f": {note}") for column in self.sensitive for note in column.notes],
         )
 
     def _table(self) -> Table:
         rows = []
         for measure, (model, parameter) in _MODELS.items():
-            cells = [_rounded(getattr(one, measure), down=measure == "entropy_l") for one in self.sensitive]
+            cells = [
+                _rounded(getattr(column, measure), down=measure == "entropy_l") for column in self.sensitive
+            ]
             if measure == "recursive_c":  # for the l of each column
                 pairs = zip(cells, self.sensitive, strict=True)
-                cells = [f"{cell} (l={one.distinct_l})" for cell, one in pairs]
+                cells = [f"{cell} (l={column.distinct_l})" for cell, column in pairs]
             rows.append((model, parameter, *cells))
-        headers = ("model", "parameter", *[Name(one.column) for one in self.sensitive])
+        headers = ("model", "parameter", *[Name(column.column) for column in self.sensitive])
         return Table("What every class satisfies", headers, rows, left=range(2))
 
 

@@ -47,7 +47,8 @@ class Outliers(PlainValues):
 def outliers_table(outliers: Outliers, most: int = 15) -> Table:
     """List the sets of columns with rare combinations: counts only, no values."""
     shown = [
-        (name_list(one.columns), f"{one.combinations:,}", f"{one.records:,}") for one in outliers.found[:most]
+        (name_list(outlier.columns), f"{outlier.combinations:,}", f"{outlier.records:,}")
+        for outlier in outliers.found[:most]
     ]
     return Table(
         f"Fewer than {outliers.k} records share these, before cells are blanked",
@@ -103,21 +104,21 @@ def outliers_at(problem: Problem, node: Node, sets: Sequence[ColumnSubset]) -> O
 
     nowhere = np.zeros(len(sizes), np.bool_)
     outliers = [
-        Outlier(tuple(names[c] for c in one.columns), one.combinations, records(one.rows))
-        for one in rares
-        if one.combinations
+        Outlier(tuple(names[c] for c in found.columns), found.combinations, records(found.rows))
+        for found in rares
+        if found.combinations
     ]
     by_column = []
     for index, name in enumerate(names):
-        matches = [one for one in rares if index in one.columns]
-        rows = np.logical_or.reduce([one.rows for one in matches])
-        by_column.append(Outlier((name,), sum(one.combinations for one in matches), records(rows)))
-    everywhere = np.logical_or.reduce([nowhere, *[one.rows for one in rares]])
+        matches = [found for found in rares if index in found.columns]
+        rows = np.logical_or.reduce([found.rows for found in matches])
+        by_column.append(Outlier((name,), sum(found.combinations for found in matches), records(rows)))
+    everywhere = np.logical_or.reduce([nowhere, *[found.rows for found in rares]])
     return Outliers(
         k=problem.least_size,
         levels=dict(zip(names, node, strict=True)),
         tested=len(rares),
-        found=tuple(sorted(outliers, key=lambda one: (-one.combinations, -one.records))),
+        found=tuple(sorted(outliers, key=lambda outlier: (-outlier.combinations, -outlier.records))),
         columns=tuple(by_column),
         records=records(everywhere),
     )

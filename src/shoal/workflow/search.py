@@ -141,7 +141,7 @@ def retained(result: Recoded) -> float:
 
 
 def without_idle_levels(problem: Problem) -> Problem:
-    """Fix columns with one value at their lowest level: other levels give the same classes, and no less loss."""
+    """Fix columns with one value at their lowest level; higher levels give the same classes, no less loss."""
     lattice = problem.lattice
     has_one_value = [len(hierarchy.labels[0]) == 1 for hierarchy in problem.hierarchies]
     idle = [

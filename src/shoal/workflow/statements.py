@@ -260,7 +260,7 @@ def interleaved(parts: Sequence[object], sign: str = ", ") -> list[object]:
     >>> interleaved(["a", "b"])
     ['a', ', ', 'b']
     """
-    return [part for one in parts for part in (sign, one)][1:]
+    return [part for element in parts for part in (sign, element)][1:]
 
 
 def listed(names: Iterable[str]) -> Html:

@@ -86,7 +86,7 @@ class Reading:
         self.metadata()
         prefix = self.prefix()
         attributes = self.project.attributes(prefix) or []
-        names = [one.name for one in attributes]
+        names = [attribute.name for attribute in attributes]
         if not names:
             raise DataError(
                 f"{str(self.project.path)!r} defines no columns. Load data in ARX and save it again."
@@ -100,7 +100,7 @@ class Reading:
             self.note("config.xml", "the project has none, so its models are unknown.", "Add models:.")
             settings = Settings()
         reader = Columns(self.project, self.separator, self.unsupported)
-        columns = {one.name: reader.column(one) for one in attributes}
+        columns = {attribute.name: reader.column(attribute) for attribute in attributes}
         self.files = reader.files
         translation = Translation(settings, columns, self.unsupported)
         data = translation.models() | translation.metric(attributes) | translation.suppression()
@@ -164,12 +164,12 @@ class Import(HasDocument):
             "arx": self.version,
             "policy": self.policy.written(),
             "hierarchies": sorted(self.hierarchies),
-            "unsupported": [one.to_dict() for one in self.unsupported],
+            "unsupported": [setting.to_dict() for setting in self.unsupported],
             "has_data": self.has_data,
         }
 
     def document(self) -> Document:
-        rows = [(one.setting, one.reason, one.nearest) for one in self.unsupported]
+        rows = [(setting.setting, setting.reason, setting.nearest) for setting in self.unsupported]
         title = "What has no counterpart (also at the top of policy.yaml)"
         return Document(
             title="Import of an ARX project",
@@ -186,7 +186,7 @@ class Import(HasDocument):
         lines = [f"# From a project of ARX {self.version or '(version unknown)'}."]
         if self.unsupported:
             lines.append("# What has no counterpart, and what comes nearest:")
-        lines += [f"# - {printable(str(one), 1000)}" for one in self.unsupported]
+        lines += [f"# - {printable(str(setting), 1000)}" for setting in self.unsupported]
         return "\n".join(lines) + "\n" + self.policy.to_yaml()
 
     def files(self) -> dict[str, str]:

@@ -162,20 +162,24 @@ class Project:
         root = self.xml(f"{prefix}config.xml")
         if root is None:
             return None
-        weights = tuple((_of(one, "attribute"), _of(one, "weight")) for one in root.iter("attributeWeight"))
+        weights = tuple(
+            (_of(weight, "attribute"), _of(weight, "weight")) for weight in root.iter("attributeWeight")
+        )
         types = root.find("suppressedAttributeTypes")
         return Settings(
             {child.tag: _value(child) for child in root if not len(child) and child.tag not in _GROUPS},
-            tuple(_value(one) for one in root.iter("criterion")),
+            tuple(_value(element) for element in root.iter("criterion")),
             weights,
-            None if types is None else tuple(_value(one) for one in types),
+            None if types is None else tuple(_value(element) for element in types),
         )
 
     def attributes(self, prefix: str) -> list[Attribute] | None:
         """Read definition.xml under a prefix."""
         root = self.xml(f"{prefix}definition.xml")
         # The spelling is that of ARX.
-        return None if root is None else [self._attribute(one, prefix) for one in root.iter("assigment")]
+        return (
+            None if root is None else [self._attribute(element, prefix) for element in root.iter("assigment")]
+        )
 
     def _attribute(self, entry: Element, prefix: str) -> Attribute:
         name = _of(entry, "name")

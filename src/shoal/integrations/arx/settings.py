@@ -151,8 +151,8 @@ class Translation:
         for criterion in self.settings.criteria:
             read, unsupported = models_of(criterion)
             self.unsupported += unsupported
-            models += [one for one in read if self.fits(one, criterion)]
-        models = [one for index, one in enumerate(models) if one not in models[:index]]
+            models += [model for model in read if self.fits(model, criterion)]
+        models = [model for index, model in enumerate(models) if model not in models[:index]]
         if not models:
             nearest = (
                 "k-anonymity with k=5 is used instead, because a policy needs a model. Replace it as needed."
@@ -185,8 +185,8 @@ class Translation:
         """Read the quality model and the label column."""
         name, unsupported = metric_of(self.settings.entries.get("metric", ""))
         self.unsupported += unsupported
-        responses = [one.name for one in attributes if one.response]
-        candidates = [one for one in responses if self.columns[one]["role"] in ("sensitive", "other")]
+        responses = [attribute.name for attribute in attributes if attribute.response]
+        candidates = [name for name in responses if self.columns[name]["role"] in ("sensitive", "other")]
         label = {"label": candidates[0]} if len(candidates) == 1 else {}
         for other in responses:
             if label.get("label") != other:
@@ -256,16 +256,20 @@ class Translation:
         """Record the ignored data types and formats, and where this matters."""
         ordered = {
             options["column"]
-            for one in models
-            for options in one.values()
+            for model in models
+            for options in model.values()
             if options.get("distance") == "ordered"
         }
-        for one in attributes:
-            if one.name in ordered and one.datatype == "Ordered string":
+        for attribute in attributes:
+            if attribute.name in ordered and attribute.datatype == "Ordered string":
                 reason = "t-closeness uses the order of its values, which ARX stores in the data type."
                 nearest = "Give the column a hierarchy {order: [...], sizes: [...]} with this order."
-                self.note(f"column {one.name!r}", reason, nearest)
-        typed = [one.name for one in attributes if one.datatype != "String" or one.format or one.locale]
+                self.note(f"column {attribute.name!r}", reason, nearest)
+        typed = [
+            attribute.name
+            for attribute in attributes
+            if attribute.datatype != "String" or attribute.format or attribute.locale
+        ]
         if typed:
             shown = ", ".join(map(repr, typed))
             reason = (

@@ -18,10 +18,10 @@ def label_of(options: Mapping[str, Any]) -> str:
     'Chart of a tree'
     """
     series = _dicts(options.get("series"))
-    if any(one.get("type") == "tree" for one in series):
+    if any(entry.get("type") == "tree" for entry in series):
         return "Chart of a tree"
     x, y = (next(iter(_dicts(options.get(axis))), {}).get("name", "") for axis in ("xAxis", "yAxis"))
-    names = " and ".join(str(one["name"]) for one in series if one.get("name") and one.get("data"))
+    names = " and ".join(str(entry["name"]) for entry in series if entry.get("name") and entry.get("data"))
     what = ": ".join(part for part in (y, names) if part) or "values"
     return f"Chart of {what}" + (f" by {x}" if x else "")
 
@@ -35,20 +35,20 @@ def table_of(options: Mapping[str, Any]) -> DataTable | None:
     >>> table_of({"xAxis": {"name": "k"}, "series": [{"name": "n", "data": [[1, 0.5], [2, 0.7]]}]})
     (['k', 'n'], [(1, 0.5), (2, 0.7)])
     """
-    series = [one for one in _dicts(options.get("series")) if one.get("data")]
+    series = [entry for entry in _dicts(options.get("series")) if entry.get("data")]
     if not series:
         return None
     if series[0].get("type") == "tree":
         return ["Group", "Part of"], list(_branches(series[0]["data"], ""))[:_MAX_ROWS]
     axes = [*_dicts(options.get("xAxis")), *_dicts(options.get("yAxis"))]
     category = next((axis for axis in axes if axis.get("type") == "category"), None)
-    head = [str(one.get("name", "value")) for one in series]
+    head = [str(entry.get("name", "value")) for entry in series]
     if category is not None:
-        rows = list(zip(category["data"], *(one["data"] for one in series), strict=False))
+        rows = list(zip(category["data"], *(entry["data"] for entry in series), strict=False))
         return [str(category.get("name", "")), *head], rows[:_MAX_ROWS]
     values: dict[Any, dict[int, Any]] = {}
-    for number, one in enumerate(series):
-        for point in one["data"]:
+    for number, entry in enumerate(series):
+        for point in entry["data"]:
             if isinstance(point, Sequence):
                 values.setdefault(point[0], {})[number] = point[1]
     rows = [(x, *(ys.get(number, "") for number in range(len(series)))) for x, ys in values.items()]

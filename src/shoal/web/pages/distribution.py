@@ -32,12 +32,12 @@ class DistributionCard:
         self.draw()
 
     def show(self, distribution: NodeDistribution | None) -> None:
-        known = self.distribution and [one.quantity for one in self.distribution.histograms]
+        known = self.distribution and [histogram.quantity for histogram in self.distribution.histograms]
         self.distribution = distribution
         self.card.set_visibility(distribution is not None)
         if distribution is None:
             return
-        names = [one.quantity for one in distribution.histograms]
+        names = [histogram.quantity for histogram in distribution.histograms]
         if names != known:
             self.choice.clear()
             self.number = "0"

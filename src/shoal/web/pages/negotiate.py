@@ -229,12 +229,15 @@ class Dials:
     def _measures(self) -> dict[str, Measure]:
         """Return the profile's measures of l by their key, which is the column's name if l is distinct."""
         measures = [*map(Measure, self.profile.sensitive), *self.profile.joints]
-        return {one.column if one == Measure(one.column) else one.label: one for one in measures}
+        return {
+            measure.column if measure == Measure(measure.column) else measure.label: measure
+            for measure in measures
+        }
 
     def _measure_options(self) -> dict[str, str]:
         labels = {
-            key: f"values of {key} (l)" if one == Measure(one.column) else one.label
-            for key, one in self._measures().items()
+            key: f"values of {key} (l)" if measure == Measure(measure.column) else measure.label
+            for key, measure in self._measures().items()
         }
         options = {"k": "records alike (k)", **{f"l:{key}": label for key, label in labels.items()}}
         together = {f"kl:{key}": f"k and {label}" for key, label in labels.items()}

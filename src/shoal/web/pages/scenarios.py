@@ -37,26 +37,28 @@ class ScenariosCard:
         self.body.clear()
         elements.set_error(self.error, None)
         self.card.set_visibility(bool(pinned))
-        columns = list(dict.fromkeys(name for one in pinned for name in one.columns))
+        columns = list(dict.fromkeys(name for scenario in pinned for name in scenario.columns))
         head = ("Scenario", "Protection", *_FIGURES, *columns)
         with self.body:
-            rows = [({"data_scenario": one.number}, self._cells(one, columns)) for one in pinned]
+            rows = [
+                ({"data_scenario": scenario.number}, self._cells(scenario, columns)) for scenario in pinned
+            ]
             elements.drawn_table(head, rows, range(2, 2 + len(_FIGURES)))
 
-    def _cells(self, one: Scenario, columns: list[str]) -> list[elements.CellContent]:
-        figures = one.figures
+    def _cells(self, scenario: Scenario, columns: list[str]) -> list[elements.CellContent]:
+        figures = scenario.figures
         counts = (figures.suppressed, figures.smallest_class, figures.classes)
         texts = [_NONE if figures.retained is None else percent(figures.retained)]
         texts += [_NONE if count is None else f"{count:,}" for count in counts]
-        levels = [one.columns.get(name, _NONE) for name in columns]
-        return [partial(self._name, one), one.protection, *texts, *levels]
+        levels = [scenario.columns.get(name, _NONE) for name in columns]
+        return [partial(self._name, scenario), scenario.protection, *texts, *levels]
 
-    def _name(self, one: Scenario) -> None:
-        label = f"scenario {one.number}"
+    def _name(self, scenario: Scenario) -> None:
+        label = f"scenario {scenario.number}"
         with elements.box("tight"):
-            elements.tag("b", f"{one.number}. {one.name}")
+            elements.tag("b", f"{scenario.number}. {scenario.name}")
             with elements.box("line", style="flex-wrap: nowrap; gap: 6px"):
-                use, remove = partial(self.use, one.number), partial(self.remove, one.number)
+                use, remove = partial(self.use, scenario.number), partial(self.remove, scenario.number)
                 elements.button("Use this", use, "small", aria_label=f"Use this: {label}")
                 elements.button("Remove", remove, "small", aria_label=f"Remove {label}")
 

@@ -50,7 +50,7 @@ class SharedPages:
         token = secrets.token_urlsafe(32)
         page = SharedPage(digest(token), workspace, html, self._clock() + SHARED_SECONDS)
         with self._lock:
-            self._pages = tuple(one for one in self._pages if self._is_valid(one))
+            self._pages = tuple(shared for shared in self._pages if self._is_valid(shared))
             if self.count(workspace) >= _MAX_PER_WORKSPACE:
                 raise Refused(f"At most {_MAX_PER_WORKSPACE} links are open. Revoke them first.", "link")
             self._pages = (*self._pages, page)

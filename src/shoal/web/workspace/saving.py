@@ -208,8 +208,8 @@ class Saving:
         if self.store is None or workspace.table.inspection is None:
             return None
         columns = columns_digest(workspace.table.loaded.names)
-        others = (one for one in self.store.all(self.workspaces.owner(name)) if one.id != link.id)
-        return next((one for one in others if one.columns == columns), None)
+        others = (project for project in self.store.all(self.workspaces.owner(name)) if project.id != link.id)
+        return next((project for project in others if project.columns == columns), None)
 
     def start_from(self, name: str, project_id: str) -> None:
         """Apply roles, hierarchies and settings of a saved project to the open table; this can be undone."""

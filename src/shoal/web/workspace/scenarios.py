@@ -121,11 +121,11 @@ class Scenarios:
 
     def remove(self, number: int) -> None:
         removed = self.find(number)
-        self.replace(tuple(one for one in self.pinned if one is not removed))
+        self.replace(tuple(scenario for scenario in self.pinned if scenario is not removed))
         self.history.add_edit()
 
     def find(self, number: int) -> Scenario:
-        match = next((one for one in self.pinned if one.number == number), None)
+        match = next((scenario for scenario in self.pinned if scenario.number == number), None)
         if match is None:
             raise Unknown("There is no such scenario.", "number")
         return match
@@ -141,7 +141,7 @@ class Scenarios:
     ) -> Scenario:
         if len(self.pinned) >= MAX_SCENARIOS:
             raise Refused(f"At most {MAX_SCENARIOS} scenarios are pinned. Remove one first.", "number")
-        table, number = self.draft.table, max((one.number for one in self.pinned), default=0) + 1
+        table, number = self.draft.table, max((earlier.number for earlier in self.pinned), default=0) + 1
         words = {
             column: _BY_CLASS if levels is None else table.level_names.name(column, levels[column])
             for column in table.quasi_identifiers
@@ -190,10 +190,10 @@ def shared_page(scenarios: Sequence[Scenario]) -> str:
     """
     if not scenarios:
         raise NotReady("Pin a scenario first; the link shows what is pinned.", "link")
-    k = max(_MIN_K, *(one.k for one in scenarios))
-    columns = list(dict.fromkeys(name for one in scenarios for name in one.columns))
+    k = max(_MIN_K, *(scenario.k for scenario in scenarios))
+    columns = list(dict.fromkeys(name for scenario in scenarios for name in scenario.columns))
     head = tag("tr", *(tag("th", name, scope="col") for name in (*_PAGE_HEAD, *columns)))
-    rows = [tag("tr", *(tag("td", text) for text in _cells(one, columns, k))) for one in scenarios]
+    rows = [tag("tr", *(tag("td", text) for text in _cells(scenario, columns, k))) for scenario in scenarios]
     note = f"Counts below {k} are not shown as numbers. The page holds no record and no value of the table."
     head_tags = tag("meta", charset="utf-8"), tag("meta", name="viewport", content="width=device-width")
     body = tag("h1", "Scenarios"), tag("p", note), tag("table", head, *rows)

@@ -148,7 +148,7 @@ def attack(
         identifiers = () if knowledge.policy is None else knowledge.policy.roles.identifiers
         check_not_swapped(identifiers, table.columns, persons.columns, "known table")
         columns = joined_on(on, knowledge, table.columns, persons.columns)
-        secrets, notes = _sensitive(sensitive, knowledge, [one for one, _ in columns], table.columns)
+        secrets, notes = _sensitive(sensitive, knowledge, [column for column, _ in columns], table.columns)
         if knowledge.policy is not None and knowledge.policy.wildcards:
             notes.append(WILDCARDS)
         return _attack(table, persons, columns, secrets, k or knowledge.k or _K, notes, reveal)
@@ -163,7 +163,7 @@ def _attack(
     notes: list[str],
     reveal: int,
 ) -> Attack:
-    released = _counted(release, [part for one, _ in columns for part in one.parts], secrets)
+    released = _counted(release, [part for column, _ in columns for part in column.parts], secrets)
     names = [name for _, name in columns]
     known_persons = _counted(persons, names)
     sizes, codes, read = _linked(columns, released, known_persons, secrets, notes)
@@ -175,7 +175,7 @@ def _attack(
     people = known_persons.counts.sizes
     exposure = _exposure(sizes, people)
     return Attack(
-        on=tuple(one.name for one, _ in columns),
+        on=tuple(column.name for column, _ in columns),
         persons=known_persons.counts.records,
         matched=exposure.total,
         unmatched=known_persons.counts.records - exposure.total,
@@ -212,7 +212,7 @@ def _sensitive(
 ) -> tuple[list[str], list[str]]:
     """Return the sensitive columns (those requested, else the policy's), and notes on those not released."""
     requested = [named] if isinstance(named, str) else list(named)
-    known_parts = {part for one in columns for part in one.parts}
+    known_parts = {part for column in columns for part in column.parts}
     if requested:
         check_asked(requested, available, kind="sensitive column", where="release", beside=known_parts)
     for name in requested:
@@ -244,15 +244,15 @@ def _linked(
     """
     labels, compatible, read = [], [], []
     index = 0
-    for one, name in columns:
-        codes, label_texts = one.codes(released.counts, released.domains, index)
-        index += len(one.parts)
+    for column, name in columns:
+        codes, label_texts = column.codes(released.counts, released.domains, index)
+        index += len(column.parts)
         labels.append(codes)
-        compatibility, is_read = match_column(one, label_texts, persons.domains[name].texts, notes)
+        compatibility, is_read = match_column(column, label_texts, persons.domains[name].texts, notes)
         compatible.append(compatibility)
         read.append(is_read)
     only = [_only(released.counts, name, released.domains[name]) for name in secrets]
-    values = np.stack([persons.counts.codes(column) for column in range(len(columns))])
+    values = np.stack([persons.counts.codes(position) for position in range(len(columns))])
     codes = np.array(only, np.int64).reshape(len(secrets), len(released.counts))
     return *link(np.stack(labels), released.counts.sizes, codes, values, compatible), all(read)
 

@@ -287,8 +287,8 @@ def spans_at(texts: Sequence[str], rule: Builder | None) -> list[tuple[Span, ...
     spans: list[tuple[Span, ...]] = [()] * len(texts)
     for scale, (low, high) in stretches(texts, rule).items():
         on = np.flatnonzero(~np.isnan(low))
-        for index, one, other in zip(on.tolist(), low[on].tolist(), high[on].tolist(), strict=True):
-            spans[index] += (Span(scale, one, other),)
+        for index, start, end in zip(on.tolist(), low[on].tolist(), high[on].tolist(), strict=True):
+            spans[index] += (Span(scale, start, end),)
     return spans
 
 

@@ -77,11 +77,11 @@ def _children(
         begin += 1
     low, high = lists.starts[value_index], lists.starts[value_index + 1]
     if high - low < end - begin:
-        for one in range(low, high):
-            begin = _lower(tree.labels, begin, end, lists.labels[one])
+        for child in range(low, high):
+            begin = _lower(tree.labels, begin, end, lists.labels[child])
             if begin == end:
                 break
-            if tree.labels[begin] == lists.labels[one]:
+            if tree.labels[begin] == lists.labels[child]:
                 active[at] = begin
                 at += 1
     elif lists.width[depth]:

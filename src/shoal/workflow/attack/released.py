@@ -139,4 +139,4 @@ def joined_on(
     bounded = [name for name in columns if columns[name] and name not in released]
     check_asked(names, [*released, *bounded], kind="column of the release", where="release")
     check_asked(others, known, kind="column of what is known", where="table of what is known")
-    return [(one, other) for name, other in pairs if (one := columns[name])]
+    return [(column, other) for name, other in pairs if (column := columns[name])]

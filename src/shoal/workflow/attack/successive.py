@@ -163,21 +163,21 @@ def _readable_recipe(release: Any, path: Any) -> Recipe | None:
         return None
 
 
-def _same_recoding(one: Recipe | None, other: Recipe | None) -> bool | None:
+def _same_recoding(new: Recipe | None, old: Recipe | None) -> bool | None:
     """Return whether two recipes have the same hierarchies and levels, or regions."""
-    if one is None or other is None:
+    if new is None or old is None:
         return None
-    names = one.policy.roles.quasi_identifiers
-    if one.policy.finishing != other.policy.finishing:
+    names = new.policy.roles.quasi_identifiers
+    if new.policy.finishing != old.policy.finishing:
         return False
-    if set(names) != set(other.policy.roles.quasi_identifiers) or one.levels != other.levels:
+    if set(names) != set(old.policy.roles.quasi_identifiers) or new.levels != old.levels:
         return False
-    if any(_rule(one, name) != _rule(other, name) for name in names):
+    if any(_rule(new, name) != _rule(old, name) for name in names):
         return False
-    if one.regions is None or other.regions is None:
-        return one.regions is other.regions and one.levels is not None
-    same = one.regions.labels == other.regions.labels and one.regions.covers == other.regions.covers
-    return same and np.array_equal(one.regions.classes, other.regions.classes)  # type: ignore[arg-type]
+    if new.regions is None or old.regions is None:
+        return new.regions is old.regions and new.levels is not None
+    same = new.regions.labels == old.regions.labels and new.regions.covers == old.regions.covers
+    return same and np.array_equal(new.regions.classes, old.regions.classes)  # type: ignore[arg-type]
 
 
 def _rule(recipe: Recipe, name: str) -> Builder:
@@ -307,11 +307,11 @@ def estimated(
 
     The last value is whether this minimum is proven, as it is if both releases have the same classes.
     """
-    policies = [one.policy for one in knowledge if one.policy is not None]
+    policies = [known.policy for known in knowledge if known.policy is not None]
     quasi = list(dict.fromkeys(name for policy in policies for name in policy.roles.quasi_identifiers))
     sides = [
-        {name: column for name in quasi if (column := shown(name, one, release.columns))}
-        for one, release in zip(knowledge, releases, strict=True)
+        {name: column for name in quasi if (column := shown(name, known, release.columns))}
+        for known, release in zip(knowledge, releases, strict=True)
     ]
     common = [name for name in quasi if all(name in side for side in sides)]
     if not common:
@@ -319,7 +319,7 @@ def estimated(
             "The releases have no quasi-identifier of the policies in common. Are they of the same table?"
         )
     links = _links(
-        policies, releases, {part for side in sides for one in side.values() for part in one.parts}
+        policies, releases, {part for side in sides for column in side.values() for part in column.parts}
     )
     new, old = (_side(*pair, common, links) for pair in zip(releases, sides, strict=True))
     ids = _common_codes(new, old)
@@ -344,22 +344,22 @@ def _side(
     table: OpenTable, shown_columns: Mapping[str, ReleasedColumn], common: Sequence[str], links: Sequence[str]
 ) -> _Side:
     # Columns of both releases come first.
-    columns = sorted(shown_columns.values(), key=lambda one: one.name not in common)
-    parts = [part for one in columns for part in one.parts]
+    columns = sorted(shown_columns.values(), key=lambda column: column.name not in common)
+    parts = [part for column in columns for part in column.parts]
     counts, domains = table.count([*parts, *links])
     counts = counts.in_memory()
-    written = {part: one.reader.written for one in columns for part in one.parts}
+    written = {part: column.reader.written for column in columns for part in column.parts}
     domains = {name: _unescaped(domain, written.get(name, ())) for name, domain in domains.items()}
     of = numbered(packed([counts.codes(index) for index in range(len(parts))]))
     first = np.unique(of, return_index=True)[1]
     codes, meanings, texts = [], [], []
     index = 0
-    for one in columns[: len(common)]:
-        column_codes, released = one.codes(counts, domains, index)
+    for column in columns[: len(common)]:
+        column_codes, released = column.codes(counts, domains, index)
         codes.append(column_codes[first])
-        meanings.append(one.meanings(released))
+        meanings.append(column.meanings(released))
         texts.append(released)
-        index += len(one.parts)
+        index += len(column.parts)
     values = [(counts.codes(len(parts) + n), domains[name]) for n, name in enumerate(links)]
     return _Side(codes, meanings, texts, len(columns) > len(common), of, values, counts.sizes)
 
@@ -427,17 +427,17 @@ def _compare_other_classes(
     columns = []
     for name, new_meanings, old_meanings in zip(names, new.looks, old.looks, strict=True):
         resolved = (
-            resolve_unread(one, ValueIndex.of_meanings(two), rule=True)[0]
-            for one, two in ((new_meanings, old_meanings), (old_meanings, new_meanings))
+            resolve_unread(own_meanings, ValueIndex.of_meanings(other_meanings), rule=True)[0]
+            for own_meanings, other_meanings in ((new_meanings, old_meanings), (old_meanings, new_meanings))
         )
         new_resolved, old_resolved = resolved
         columns.append(match_labels(name, old_resolved, ValueIndex.of_meanings(new_resolved)))
     released, known = list(old.codes), list(new.codes)
     if old.extra:  # one label per class keeps identical classes separate
         number = old.classes
-        one = np.zeros(1, np.int64)
+        zero = np.zeros(1, np.int64)
         columns.append(
-            Compatible(np.ones(number, np.bool_), np.ones(1, np.bool_), np.append(one, one), one[:0])
+            Compatible(np.ones(number, np.bool_), np.ones(1, np.bool_), np.append(zero, zero), zero[:0])
         )
         released.append(np.arange(number))
         known.append(np.zeros(new.classes, np.int64))

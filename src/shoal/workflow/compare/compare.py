@@ -472,8 +472,8 @@ def _mean(runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         elif all(value == values[0] for value in values):
             result[name] = values[0]
         elif name == "losses":
-            metrics = [metric for metric in values[0] if all(metric in one for one in values)]
-            result[name] = {metric: fmean(one[metric] for one in values) for metric in metrics}
+            metrics = [metric for metric in values[0] if all(metric in losses for losses in values)]
+            result[name] = {metric: fmean(losses[metric] for losses in values) for metric in metrics}
         else:
             result[name] = fmean(values) if all(isinstance(v, int | float) for v in values) else None
     return result

@@ -80,14 +80,14 @@ def _sets(values: _AnswerValues) -> Document:
     if not sets:
         return Document(values["text"], notes=[_no_set(values, condition), counted])
     size = len(sets[0]["columns"])
-    best = sum(len(one["columns"]) == size for one in sets)
+    best = sum(len(finding["columns"]) == size for finding in sets)
     which = "largest" if kind == "maximal" else "smallest"
     number = f"{len(sets):,} {kind}{_at_most_columns(values)}{_so_far(values)}"
     title = f"Sets whose {condition}: {number}; {best:,} of the {which} size, {plural(size, 'column')}"
     if kind == "minimal":
-        sets = sorted(sets, key=lambda one: (len(one["columns"]), -one["suppressed"]))
+        sets = sorted(sets, key=lambda finding: (len(finding["columns"]), -finding["suppressed"]))
     below = values[measure] + (1 if values.get("at_most") else 0)
-    rows = [(*_set(one), one[measure], one["suppressed"]) for one in sets]
+    rows = [(*_set(finding), finding[measure], finding["suppressed"]) for finding in sets]
     headers = ("columns", "set", measure, f"records below {below}")
     return Document(values["text"], tables=[_table(title, headers, rows, len(rows))], notes=[counted])
 
@@ -109,9 +109,9 @@ def _no_set(values: _AnswerValues, condition: str) -> str:
 
 def _anonymity_of_sets(values: _AnswerValues) -> Document:
     measure, sets = values["measure"], values["answer"]
-    first = nsmallest(_ROWS, sets, key=lambda one: (one[measure], len(one["columns"])))
+    first = nsmallest(_ROWS, sets, key=lambda finding: (finding[measure], len(finding["columns"])))
     title = f"{measure} of {_number_of_sets(values)}{_after_suppression(values)}, the smallest first"
-    rows = [(*_set(one), one[measure]) for one in first]
+    rows = [(*_set(finding), finding[measure]) for finding in first]
     others = f"; the others contain one whose {measure} is 1" if values["counts"] < len(sets) else ""
     counted = f"{plural(values['counts'], 'set was counted', 'sets were counted')}{others}."
     table = _table(title, ("columns", "set", measure), rows, len(sets))
@@ -144,9 +144,15 @@ def _suppression(values: _AnswerValues) -> Document:
 
 def _suppression_of_sets(values: _AnswerValues) -> Document:
     sets, records = values["answer"], values["records"]
-    first = nsmallest(_ROWS, sets, key=lambda one: (-(one["suppressed"] or 0), len(one["columns"])))
-    shares = ["" if one["suppressed"] is None else percent(one["suppressed"] / records) for one in first]
-    rows = [(*_set(one), one["suppressed"], share) for one, share in zip(first, shares, strict=True)]
+    first = nsmallest(
+        _ROWS, sets, key=lambda finding: (-(finding["suppressed"] or 0), len(finding["columns"]))
+    )
+    shares = [
+        "" if finding["suppressed"] is None else percent(finding["suppressed"] / records) for finding in first
+    ]
+    rows = [
+        (*_set(finding), finding["suppressed"], share) for finding, share in zip(first, shares, strict=True)
+    ]
     verb = "may be suppressed with at most" if values.get("at_most") else "to suppress for"
     title = f"Records {verb} {_strength(values)}: {_number_of_sets(values)}, the most first"
     return Document(
@@ -157,8 +163,8 @@ def _suppression_of_sets(values: _AnswerValues) -> Document:
 def _suppression_by_k(values: _AnswerValues) -> Document:
     measure, records = values["measure"], values["records"]
     rows = [
-        (one[measure], one["suppressed"], percent(one["suppressed"] / records), one["remaining"])
-        for one in values["answer"][:_ROWS]
+        (step[measure], step["suppressed"], percent(step["suppressed"] / records), step["remaining"])
+        for step in values["answer"][:_ROWS]
     ]
     # Without `most`, each row has the largest k at its cost.
     header = measure if "most" in values else f"{measure} up to"
@@ -171,8 +177,8 @@ def _suppression_of_sets_by_k(values: _AnswerValues) -> Document:
     most, sets = values["most"], values["answer"]
     inside = [k for k in _KS if k < most]
     ks = [*inside[:: -(-len(inside) // _MOST_KS) or 1], most]
-    first = nsmallest(_ROWS, sets, key=lambda one: (-one["suppressed"][-1], len(one["columns"])))
-    rows = [(*_set(one), *[one["suppressed"][k - 1] for k in ks]) for one in first]
+    first = nsmallest(_ROWS, sets, key=lambda finding: (-finding["suppressed"][-1], len(finding["columns"])))
+    rows = [(*_set(finding), *[finding["suppressed"][k - 1] for k in ks]) for finding in first]
     title = f"Records to suppress for some {values['measure']}: {_number_of_sets(values)}, the most first"
     headers = ("columns", "set", *[f"{values['measure']}={k}" for k in ks])
     return Document(values["text"], tables=[_table(title, headers, rows, len(sets))])
@@ -223,8 +229,12 @@ def _overview(values: _AnswerValues) -> Document:
 def _unsafe_table(values: _AnswerValues) -> Table:
     measure, minimal, records = values["measure"], values["answer"]["minimal"], values["records"]
     k = values[measure]
-    first = sorted(minimal, key=lambda one: (len(one["columns"]), -one["suppressed"]))[:_OVERVIEW_ROWS]
-    rows = [(*_set(one), one[measure], of_records(one["suppressed"], records)) for one in first]
+    first = sorted(minimal, key=lambda finding: (len(finding["columns"]), -finding["suppressed"]))[
+        :_OVERVIEW_ROWS
+    ]
+    rows = [
+        (*_set(finding), finding[measure], of_records(finding["suppressed"], records)) for finding in first
+    ]
     sets = f"{len(minimal):,} smallest sets{_so_far(values)}"
     title = f"The {sets} that, known from outside, break {measure} {k}"
     return _table(title, ("columns", "set", measure, f"records below {k}"), rows, len(minimal))
@@ -233,12 +243,12 @@ def _unsafe_table(values: _AnswerValues) -> Table:
 def _columns_table(columns: Sequence[_AnswerValues], most: int) -> Table:
     rows = [
         (
-            Name(one["column"]),
-            one["distinct"],
-            *[percent(one[name]) for name in ("distinct_share", "uniqueness", "separation")],
-            one["role"],
+            Name(column["column"]),
+            column["distinct"],
+            *[percent(column[name]) for name in ("distinct_share", "uniqueness", "separation")],
+            column["role"],
         )
-        for one in sorted(columns, key=lambda one: -one["separation"])[:most]
+        for column in sorted(columns, key=lambda column: -column["separation"])[:most]
     ]
     title = "How well each column separates records: its separation is the share of pairs that differ in it"
     headers = ("column", "distinct", "share", "unique", "separation", "looks like")
@@ -257,8 +267,8 @@ def _cell(value: Any) -> Text:
     return "never" if value is None else f"{value:,}"
 
 
-def _set(one: _AnswerValues) -> tuple[int, tuple[str, ...]]:
-    return len(one["columns"]), name_list(one["columns"])
+def _set(finding: _AnswerValues) -> tuple[int, tuple[str, ...]]:
+    return len(finding["columns"]), name_list(finding["columns"])
 
 
 def _columns_fact(values: _AnswerValues) -> Fact:

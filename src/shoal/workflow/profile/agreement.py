@@ -157,10 +157,14 @@ def _agreement(
     runtime: bool,
     answers: Sequence[tuple[Negotiation | _Answers, Negotiation]],
 ) -> Agreement:
-    offers = [(one if isinstance(one, dict) else _offers(one), _offers(known)) for one, known in answers]
-    exact = [(one["exact"], known["exact"]) for one, known in offers if known["exact"]]
+    offers = [
+        (answer if isinstance(answer, dict) else _offers(answer), _offers(full)) for answer, full in answers
+    ]
+    exact = [(answer["exact"], full["exact"]) for answer, full in offers if full["exact"]]
     others = [pair for pair in offers if not pair[1]["exact"]]
-    relaxed = {kind: _outcome([(one[kind], known[kind]) for one, known in others]) for kind in RELAXATIONS}
+    relaxed = {
+        kind: _outcome([(answer[kind], full[kind]) for answer, full in others]) for kind in RELAXATIONS
+    }
     higher, suppressed = _deviations(exact)
     return Agreement(
         share=share,
@@ -181,24 +185,28 @@ _Pairs = Sequence[tuple[Offer | None, Offer | None]]  # the offers of a partial 
 
 
 def _outcome(pairs: _Pairs) -> Outcome:
-    known = [(one, other) for one, other in pairs if other]
-    same = sum(one is not None and one.node == other.node for one, other in known)
-    failed = sum(one is None for one, _ in known)
+    known = [(offer, full_offer) for offer, full_offer in pairs if full_offer]
+    same = sum(offer is not None and offer.node == full_offer.node for offer, full_offer in known)
+    failed = sum(offer is None for offer, _ in known)
     return Outcome(same, len(known) - same - failed, failed, len(pairs) - len(known))
 
 
 def _deviations(pairs: _Pairs) -> tuple[list[int], list[int]]:
     """Return how much higher other answers are, and how many more records they suppress."""
-    others = [(one, other) for one, other in pairs if one and other and one.node != other.node]
-    heights = [one.height - other.height for one, other in others]
-    return heights, [one.suppressed - other.suppressed for one, other in others]
+    others = [
+        (offer, full_offer)
+        for offer, full_offer in pairs
+        if offer and full_offer and offer.node != full_offer.node
+    ]
+    heights = [offer.height - full_offer.height for offer, full_offer in others]
+    return heights, [offer.suppressed - full_offer.suppressed for offer, full_offer in others]
 
 
 def _by_height(pairs: _Pairs) -> list[HeightAgreement]:
     groups: dict[int, list[tuple[Offer | None, Offer | None]]] = {}
-    for one, other in pairs:
-        if other:
-            groups.setdefault(other.height, []).append((one, other))
+    for offer, full_offer in pairs:
+        if full_offer:
+            groups.setdefault(full_offer.height, []).append((offer, full_offer))
     rows = []
     for height, group in sorted(groups.items()):
         outcome, (higher, suppressed) = _outcome(group), _deviations(group)
@@ -247,7 +255,7 @@ def _relaxation_table(rows: Sequence[Agreement], requests: int) -> Table:
     lines = []
     for row in rows:
         outcomes = (row.suppression, row.levels, row.privacy)
-        numbers = [(one.same, one.other, one.failed, one.neither) for one in outcomes]
+        numbers = [(outcome.same, outcome.other, outcome.failed, outcome.neither) for outcome in outcomes]
         lines.append((*_first(row), *("/".join(map(str, four)) for four in numbers)))
     return Table(
         f"Relaxations of partial profiles and this one, over {requests:,} requests without an exact answer",
@@ -260,13 +268,15 @@ def _relaxation_table(rows: Sequence[Agreement], requests: int) -> Table:
 
 
 def _height_table(rows: Sequence[Agreement]) -> Table:
-    by_score = {row.score: {one.at: one for one in row.by_height} for row in rows}
+    by_score = {row.score: {group.at: group for group in row.by_height} for row in rows}
     lines = []
     for at in next(iter(by_score.values())):
         for score in SCORES:
-            one = by_score[score][at]
-            deviation = (f"{one.height:.2f}", f"{one.suppressed:+,.0f}") if one.other else ("", "")
-            lines.append((str(at), str(one.requests), score, str(one.missed), str(one.other), *deviation))
+            group = by_score[score][at]
+            deviation = (f"{group.height:.2f}", f"{group.suppressed:+,.0f}") if group.other else ("", "")
+            lines.append(
+                (str(at), str(group.requests), score, str(group.missed), str(group.other), *deviation)
+            )
     return Table(
         f"Exact answers by height, versus partial profiles of {PUBLISHED_SHARE} without the run-time node",
         ("height", "requests", "score", "missed", "other", "higher", "suppressed"),

@@ -116,13 +116,13 @@ def choose_dropped(
         if outside > 2:
             continue
         for number in range(sets.shape[0]):
-            one = sets[number, 0]
+            first_axis = sets[number, 0]
             other = sets[number, 1]
-            if levels[node, one] != top[one] or levels[node, other] != top[other]:
+            if levels[node, first_axis] != top[first_axis] or levels[node, other] != top[other]:
                 continue
-            if second >= 0 and second != one and second != other:
+            if second >= 0 and second != first_axis and second != other:
                 continue
-            if first >= 0 and first != one and first != other:
+            if first >= 0 and first != first_axis and first != other:
                 continue
             order = (rank, suppressed, merged, numbers, node)
             best = chosen[number, 0]

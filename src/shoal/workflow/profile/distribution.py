@@ -76,16 +76,18 @@ class NodeDistribution(HasDocument):
             Fact("classes", "classes", f"{self.classes:,}"),
             Fact("limit", "limit", of_records(self.limit, self.records)),
         ]
-        for one in self.histograms:
-            if one.least is not None and one.suppressed is not None:
-                label = f"{one.model} = {one.least:,}" + (f" of {one.sensitive}" if one.sensitive else "")
-                within = "within" if one.suppressed <= self.limit else "above"
-                suppressed = f"{of_records(one.suppressed, self.records)} below, {within} the limit"
-                facts.append(Fact(f"{one.model}-{one.sensitive}", label, suppressed))
+        for histogram in self.histograms:
+            if histogram.least is not None and histogram.suppressed is not None:
+                label = f"{histogram.model} = {histogram.least:,}" + (
+                    f" of {histogram.sensitive}" if histogram.sensitive else ""
+                )
+                within = "within" if histogram.suppressed <= self.limit else "above"
+                suppressed = f"{of_records(histogram.suppressed, self.records)} below, {within} the limit"
+                facts.append(Fact(f"{histogram.model}-{histogram.sensitive}", label, suppressed))
         return Document(
             title=f"Distribution of {plural(self.records, 'record')} over {plural(self.classes, 'class')}",
             facts=facts,
-            tables=[_table(one, self.records) for one in self.histograms],
+            tables=[_table(histogram, self.records) for histogram in self.histograms],
             figures=distribution_plots(self),
         )
 
@@ -183,30 +185,30 @@ def _policy_mark(profile: Profile, sensitive: str | None) -> int | None:
     )
 
 
-def _table(one: Histogram, records: int) -> Table:
+def _table(histogram: Histogram, records: int) -> Table:
     rows = []
-    for bar in one.bars[:_ROWS]:
-        mark = "below" if one.least is not None and bar.value < one.least else ""
+    for bar in histogram.bars[:_ROWS]:
+        mark = "below" if histogram.least is not None and bar.value < histogram.least else ""
         classes = [] if bar.classes is None else [f"{bar.classes:,}"]
         shares = [f"{bar.records / records:.2%}", f"{bar.cumulative:,}", f"{bar.cumulative / records:.2%}"]
         rows.append([f"{bar.value:,}", *classes, f"{bar.records:,}", *shares, mark])
-    classes = ["classes"] if one.sensitive is None else []
-    mark = "" if one.least is None else f"{one.model} = {one.least:,}"
-    headers = [one.quantity, *classes, "records", "share", "cumulative", "share", mark]
-    return Table(f"Records by {one.quantity}", headers, rows, left=(), total=len(one.bars))
+    classes = ["classes"] if histogram.sensitive is None else []
+    mark = "" if histogram.least is None else f"{histogram.model} = {histogram.least:,}"
+    headers = [histogram.quantity, *classes, "records", "share", "cumulative", "share", mark]
+    return Table(f"Records by {histogram.quantity}", headers, rows, left=(), total=len(histogram.bars))
 
 
-def distribution_plots(one: NodeDistribution) -> list[Figure]:
+def distribution_plots(node: NodeDistribution) -> list[Figure]:
     """Return a linear and a logarithmic figure of each histogram."""
     return [
-        _figure(one, histogram, number, scale)
-        for number, histogram in enumerate(one.histograms)
+        _figure(node, histogram, number, scale)
+        for number, histogram in enumerate(node.histograms)
         for scale in ("linear", "log")
     ]
 
 
 def _figure(
-    one: NodeDistribution, histogram: Histogram, number: int, scale: Literal["linear", "log"]
+    node: NodeDistribution, histogram: Histogram, number: int, scale: Literal["linear", "log"]
 ) -> Figure:
     bottom = 1.0 if scale == "log" else 0.0
     most = max(float(histogram.bars[-1].value), 2.0, float(histogram.least or 1))
@@ -220,9 +222,9 @@ def _figure(
         for panel in by_value:
             highest = max(y for line in panel.values() for _, y in line)
             panel[marks[-1]] = [(float(histogram.least), bottom), (float(histogram.least), highest)]
-    if one.limit >= bottom:
-        marks.append(f"limit {one.limit:,}")
-        by_value[1][marks[-1]] = [(1.0, float(one.limit)), (most, float(one.limit))]
+    if node.limit >= bottom:
+        marks.append(f"limit {node.limit:,}")
+        by_value[1][marks[-1]] = [(1.0, float(node.limit)), (most, float(node.limit))]
     name = "class-sizes" if histogram.sensitive is None else f"sensitive-values-{number}"
     return Figure(
         f"{name}-{scale}",

@@ -50,22 +50,22 @@ def dropped(profile: Profile, request: Request) -> tuple[Dropped, ...]:
     names = profile.lattice.columns
     sets = [pair for size in (1, 2) for pair in combinations(names, size) if size < len(names)]
     inside = [columns for columns in sets if _is_node(profile, columns)]
-    answers = {one.columns: one for one in _from_nodes(profile, request, inside)}
+    answers = {answer.columns: answer for answer in _from_nodes(profile, request, inside)}
     for columns in sets:
         if columns not in answers:
             answers[columns] = _from_data(profile, request, columns)
     order = {columns: number for number, columns in enumerate(sets)}
-    return tuple(sorted(answers.values(), key=lambda one: (*_best_first(one), order[one.columns])))
+    return tuple(sorted(answers.values(), key=lambda answer: (*_best_first(answer), order[answer.columns])))
 
 
-def _best_first(one: Dropped) -> tuple[float, ...]:
+def _best_first(answer: Dropped) -> tuple[float, ...]:
     """Return the sort key: exact answers first, then fewer columns, a lower node, fewer suppressed."""
-    best = one.levels or one.suppression
+    best = answer.levels or answer.suppression
     if best is None:
-        return (2, len(one.columns), 0, 0)
-    if one.levels is None:
-        return (1, len(one.columns), best.suppressed, best.height)
-    return (0, len(one.columns), best.height, best.suppressed)
+        return (2, len(answer.columns), 0, 0)
+    if answer.levels is None:
+        return (1, len(answer.columns), best.suppressed, best.height)
+    return (0, len(answer.columns), best.height, best.suppressed)
 
 
 def _is_node(profile: Profile, columns: Sequence[str]) -> bool:
@@ -133,32 +133,37 @@ def profile_without(profile: Profile, columns: Sequence[str]) -> Profile | None:
         return None
     without = problem.onto(smaller)
     limits = [
-        {n: v for n, v in one.items() if n in heights} for one in (defaults.max_level, defaults.min_level)
+        {n: v for n, v in levels.items() if n in heights}
+        for levels in (defaults.max_level, defaults.min_level)
     ]
     return tabulated(without, replace(defaults, max_level=limits[0], min_level=limits[1]))
 
 
 def dropped_table(answers: Sequence[Dropped], columns: Sequence[str], records: int) -> Table | None:
     """List the columns without which there is an exact answer; pairs only if neither suffices alone."""
-    sufficient = [one for one in answers if one.levels is not None]
-    sufficient_columns = {one.columns[0] for one in sufficient if len(one.columns) == 1}
-    rows = [one for one in sufficient if len(one.columns) == 1 or not sufficient_columns & set(one.columns)]
+    sufficient = [answer for answer in answers if answer.levels is not None]
+    sufficient_columns = {answer.columns[0] for answer in sufficient if len(answer.columns) == 1}
+    rows = [
+        answer
+        for answer in sufficient
+        if len(answer.columns) == 1 or not sufficient_columns & set(answer.columns)
+    ]
     if not rows:
         return None
     lines: list[list[Text]] = []
-    for one in rows[:_ROWS]:
-        offer = one.levels
+    for answer in rows[:_ROWS]:
+        offer = answer.levels
         assert offer is not None
-        levels = " ".join("-" if name in one.columns else str(offer.node[name]) for name in columns)
+        levels = " ".join("-" if name in answer.columns else str(offer.node[name]) for name in columns)
         suppressed = f"{offer.suppressed:,} ({percent(offer.suppressed / records)})"
-        most = ", ".join(filter(None, (_most(one, "k"), _most(one, "l"))))
-        lines.append([name_list(one.columns), levels, str(offer.height), suppressed, most])
+        most = ", ".join(filter(None, (_most(answer, "k"), _most(answer, "l"))))
+        lines.append([name_list(answer.columns), levels, str(offer.height), suppressed, most])
     title = "Without one column, or two, everything else can stay as asked"
     note = "at most: the largest k (and l) within the limit and the levels"
     headers = ["dropped", "node", "height", "suppressed", "at most"]
     return Table(title, headers, lines, left=(0, 1), total=len(rows), note=note)
 
 
-def _most(one: Dropped, name: Literal["k", "l"]) -> str:
-    offer = getattr(one, name)
+def _most(answer: Dropped, name: Literal["k", "l"]) -> str:
+    offer = getattr(answer, name)
     return f"{name} = {getattr(offer.privacy, name):,}" if offer else ""

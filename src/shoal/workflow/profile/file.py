@@ -75,7 +75,8 @@ def _checks(profile: Profile) -> Iterator[bool]:
         yield all(_is_positive(number) for column in by_column for number in column)
     yield _is_policy_defaults(profile, dict(zip(names, lattice.heights, strict=True)))
     yield all(
-        isinstance(one, str) and bool(_HEX.fullmatch(one)) for one in (profile.key, profile.fingerprint)
+        isinstance(digest, str) and bool(_HEX.fullmatch(digest))
+        for digest in (profile.key, profile.fingerprint)
     )
 
 
@@ -128,7 +129,7 @@ def _is_policy_defaults(profile: Profile, heights: Mapping[str, int]) -> bool:
         and all(type(n) is int and 0 <= n <= heights[name] for limit in limits for name, n in limit.items())
         and all(isinstance(text, str | None) for text in (defaults.sensitive, defaults.metric))
         and isinstance(defaults.share, float | str | None)
-        and all(_is_asked(one) for one in defaults.models)
+        and all(_is_asked(model) for model in defaults.models)
     )
 
 
@@ -228,7 +229,8 @@ def _header(profile: Profile) -> dict[str, Any]:
         "sensitive": profile.sensitive,
         "removable": profile.removable,
         "measures": [
-            [one.column, one.diversity.kind, one.diversity.c, one.diversity.steps] for one in profile.joints
+            [measure.column, measure.diversity.kind, measure.diversity.c, measure.diversity.steps]
+            for measure in profile.joints
         ],
         "losses": {name: [part.tolist() for part in parts] for name, parts in profile.losses.items()},
         "groups": profile.grouping.groups,
@@ -303,7 +305,7 @@ def _profile(header: Mapping[str, Any], body: memoryview, make: type[Profile]) -
         grouping=Grouping(*figures),
         defaults=PolicyDefaults(
             **header["defaults"]
-            | {"models": tuple(PolicyModel(*one) for one in header["defaults"]["models"])}
+            | {"models": tuple(PolicyModel(*fields) for fields in header["defaults"]["models"])}
         ),
         key=header["key"],
         fingerprint=header["fingerprint"],

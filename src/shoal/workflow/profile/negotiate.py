@@ -73,7 +73,7 @@ class Negotiation(HasDocument):
             **self.request.to_dict(),
             "exact": self.exact and self.exact.to_dict(),
             "suggestions": {**plain, "columns": [offer.to_dict() for offer in self.columns]},
-            "dropped": [one.to_dict() for one in self.dropped],
+            "dropped": [dropped.to_dict() for dropped in self.dropped],
             "partial": self.partial,
             "besides": list(self.besides),
         }
@@ -175,7 +175,11 @@ class Negotiation(HasDocument):
                 nodes = f"{len(self.profile.numbers):,} of {self.profile.lattice.size:,} nodes"
                 better = ": another node may be better" if self.exact or not self.settled else ""
                 yield f"The profile holds {nodes}{better}."
-            unknown = [one.columns[0] for one in self.dropped if len(one.columns) == 1 and not one.counted]
+            unknown = [
+                dropped.columns[0]
+                for dropped in self.dropped
+                if len(dropped.columns) == 1 and not dropped.counted
+            ]
             if unknown and not self.exact:
                 names = ", ".join(unknown)
                 yield f"What becomes possible without {names} is not known: that needs the data."
@@ -405,12 +409,12 @@ def strongest(
             )
         return _greatest(joint.values, lambda least: joint.suppressed(k or 1, least), limit, profile.records)
     position = int(places[0])
-    one = (
+    result = (
         joint.strongest_k(position, steps, limit)
         if name == "k"
         else joint.strongest_l(position, k or 1, limit)
     )
-    return np.array(one[:1]), np.array(one[1:])
+    return np.array(result[:1]), np.array(result[1:])
 
 
 def _greatest(

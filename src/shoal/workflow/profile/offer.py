@@ -191,15 +191,19 @@ def measure_of(
         profile.table(sensitive)
     else:
         sensitive = profile.defaults.sensitive
-    known = [one for one in profile.joints if one.diversity.kind == kind]
-    matching = [one for one in known if sensitive in (None, one.column) and c in (None, one.diversity.c)]
+    known = [measure for measure in profile.joints if measure.diversity.kind == kind]
+    matching = [
+        measure
+        for measure in known
+        if sensitive in (None, measure.column) and c in (None, measure.diversity.c)
+    ]
     if len(matching) == 1:
         return matching[0]
     if matching:
-        names = ", ".join(one.label for one in matching)
+        names = ", ".join(measure.label for measure in matching)
         raise UsageError(f"Say which one is meant, with a sensitive column or c: {names}.")
     example = f"{MODEL_NAMES[cast(DiversityKind, kind)]}:{'c=3,l=2' if kind == 'recursive' else 'l=2'}"
-    available = f" It holds {', '.join(one.label for one in known)}." if known else ""
+    available = f" It holds {', '.join(measure.label for measure in known)}." if known else ""
     raise UsageError(
         f"The profile does not hold what is asked for: {kind} l-diversity"
         f"{f' of {sensitive}' if sensitive else ''}{f' with c = {c:g}' if c is not None else ''}.{available} "

@@ -478,7 +478,7 @@ def _tabulation(problem: Problem, defaults: PolicyDefaults, extend: Profile | No
     """Create a tabulation, which starts with the nodes of another profile if there is one."""
     sensitive = tuple(filter(is_sensitive_name, problem.counts.sensitive))
     others = [Measure(*measure) for measure in measures_in(defaults.models, sensitive)]
-    if extend and (unknown := [one.label for one in others if one not in extend.joints]):
+    if extend and (unknown := [other.label for other in others if other not in extend.joints]):
         raise UsageError(
             f"The profile to extend does not hold what the policy asks for: {', '.join(unknown)}. "
             "Make a new one."

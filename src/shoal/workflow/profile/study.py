@@ -193,10 +193,10 @@ def study(
         requests=len(tried),
         answered=exact,
         agreement=tuple(
-            one
+            row
             for share in (SHARES if truth else ())
             for score in SCORES
-            for one in agreement(profile, share, truth, score, by)
+            for row in agreement(profile, share, truth, score, by)
         ),
     )
 

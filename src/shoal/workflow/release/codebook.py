@@ -146,7 +146,7 @@ def _covered_text(rule: Builder, cover: Cover) -> str:
     if "labels" in cover:
         labels = cover["labels"]
         return "; ".join(
-            map(_quoted_member, labels) if cover["level"] == 0 else [_covers(rule, one) for one in labels]
+            map(_quoted_member, labels) if cover["level"] == 0 else [_covers(rule, label) for label in labels]
         )
     if "level" in cover:
         itself = cover["level"] == 0 and cover["label"] != MISSING

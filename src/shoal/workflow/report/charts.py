@@ -147,7 +147,7 @@ def _sizes(axes: Any, release: Release) -> None:
 
 def _losses(axes: Any, release: Release) -> None:
     names = [cut(name, _LONGEST) for name in release.losses]
-    lost = [one.coverage for one in release.losses.values()]
+    lost = [loss.coverage for loss in release.losses.values()]
     plotted_bars = axes.barh(range(len(names)), lost, color=COLOURS["after"], height=0.65)
     axes.bar_label(plotted_bars, [percent(share) for share in lost], padding=3, fontsize="small")
     axes.set_yticks(range(len(names)), names, parse_math=False)
@@ -200,8 +200,8 @@ def _distributions(utility: Utility) -> Iterator[Html]:
         *[_bar_table(isolated(name), column_bars) for name, column_bars in bars.items()],
         class_="cards",
     )
-    single_label_columns = [one.column for one in utility.columns if one.labels <= 1]
-    many = [one.column for one in utility.columns if one.labels > 1 and one.column not in bars]
+    single_label_columns = [column.column for column in utility.columns if column.labels <= 1]
+    many = [column.column for column in utility.columns if column.labels > 1 and column.column not in bars]
     for words, names in (
         ("One label for all records", single_label_columns),
         ("Too many labels to draw", many),

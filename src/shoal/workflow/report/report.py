@@ -142,7 +142,7 @@ def _head(release: Release, name: str) -> Html:
         "header",
         tag("h1", "Release report: ", isolated(name)),
         tag("p", message, class_="quiet"),
-        *[tag("p", one.message, class_="verdict bad") for one in release.revealed],
+        *[tag("p", revealed.message, class_="verdict bad") for revealed in release.revealed],
         _verdict(release),
         *[tag("p", f"Note: {note}", class_="note") for note in release.notes],
         tag("dl", *tiles, class_="tiles"),

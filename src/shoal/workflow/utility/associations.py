@@ -138,8 +138,8 @@ def associations_of(
 ) -> tuple[Association, ...]:
     """Measure each pair of columns that have at least 2 and at most `MOST_VALUES` values."""
     most = MOST_ASSOCIATED if all(not tally.counts.remote for tally in sides.both) else _MOST_ASKED
-    names = [one.column for one in columns if 1 < one.values <= MOST_VALUES][:most]
-    pairs = [(one, other) for index, one in enumerate(names) for other in names[index + 1 :]]
+    names = [column.column for column in columns if 1 < column.values <= MOST_VALUES][:most]
+    pairs = [(first, second) for index, first in enumerate(names) for second in names[index + 1 :]]
     orders = {name: positions(sides.before.labels[name], sides.unknown[name]) for name in names}
     associations = []
     for number, pair in enumerate(pairs):
@@ -216,9 +216,9 @@ def strongest(
     columns: Sequence[ColumnUtility], associations: Sequence[Association]
 ) -> tuple[str, str] | None:
     """Choose the pair with the strongest association before, among columns with few labels after."""
-    few_labels = {one.column for one in columns if 1 < one.labels <= _FEW_LABELS}
-    candidates = [one for one in associations if few_labels.issuperset(one.columns)]
-    return max(candidates, key=lambda one: one.before).columns if candidates else None
+    few_labels = {column.column for column in columns if 1 < column.labels <= _FEW_LABELS}
+    candidates = [association for association in associations if few_labels.issuperset(association.columns)]
+    return max(candidates, key=lambda association: association.before).columns if candidates else None
 
 
 def contingency_of(sides: Sides, pair: tuple[str, str]) -> Contingency:
@@ -272,12 +272,12 @@ def _cells(shown_codes: Sequence[Sequence[int]], a: IntArray, b: IntArray, sizes
 
 def associations_table(associations: Sequence[Association], most: int = 10) -> Table:
     """List the associations that were strongest before, with their values before and after."""
-    strongest_first = sorted(associations, key=lambda one: -one.before)[:most]
+    strongest_first = sorted(associations, key=lambda association: -association.before)[:most]
     rows: list[list[document.Text]] = []
-    for one in strongest_first:
-        pair = Name(one.columns[0]), " and ", Name(one.columns[1])
-        after = ("about " if one.estimated else "") + f"{one.after:.3f}"
-        rows.append([pair, f"{one.before:.3f}", after, f"{one.change:+.3f}"])
+    for association in strongest_first:
+        pair = Name(association.columns[0]), " and ", Name(association.columns[1])
+        after = ("about " if association.estimated else "") + f"{association.after:.3f}"
+        rows.append([pair, f"{association.before:.3f}", after, f"{association.change:+.3f}"])
     title = "How strongly columns are associated (Cramer's V)"
     return Table(title, ("columns", "before", "after", "change"), rows)
 
@@ -293,10 +293,10 @@ def contingency_table(contingency: Contingency, most: int = 15) -> Table:
                 cells.append((Name(label), Name(across), before, after))
     largest = sorted(cells, key=lambda cell: (-cell[3], -cell[2]))[:most]
     rows = [(*cell[:2], f"{cell[2]:,}", f"{cell[3]:,}") for cell in largest]
-    one, other = map(Name, contingency.columns)
+    first, second = map(Name, contingency.columns)
     left = sum(map(sum, contingency.after)) - sum(cell[3] for cell in largest)
     note = f"{left:,} of the records after have other labels; --json and --plots show more of them."
-    headers = (one, other, "before", "after")
+    headers = (first, second, "before", "after")
     return Table(
-        ("Records by ", one, " and ", other), headers, rows, left=range(2), note=note if left else ""
+        ("Records by ", first, " and ", second), headers, rows, left=range(2), note=note if left else ""
     )

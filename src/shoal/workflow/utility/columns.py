@@ -56,11 +56,11 @@ def number(value: float | None) -> str:
 def columns_table(columns: Sequence[ColumnUtility]) -> Table:
     """List the values of each column and the entropy in bits, before and after."""
     rows = []
-    for one in columns:
-        values = f"{one.values:,} \u2192 {one.labels:,}"
-        bits = f"{one.entropy_before:.2f} \u2192 {one.entropy_after:.2f}"
-        shift = ("about " if one.estimated else "") + percent(one.suppressed_shift)
-        rows.append((Name(one.column), values, bits, percent(one.kept_information), shift))
+    for column in columns:
+        values = f"{column.values:,} \u2192 {column.labels:,}"
+        bits = f"{column.entropy_before:.2f} \u2192 {column.entropy_after:.2f}"
+        shift = ("about " if column.estimated else "") + percent(column.suppressed_shift)
+        rows.append((Name(column.column), values, bits, percent(column.kept_information), shift))
     headers = ("column", "values", "bits", "information kept", "shift")
     return Table("What is left of each column", headers, rows)
 
@@ -68,13 +68,15 @@ def columns_table(columns: Sequence[ColumnUtility]) -> Table:
 def means_table(columns: Sequence[ColumnUtility]) -> Table:
     """List means and deviations before and after; estimated means are marked "about"."""
     rows = []
-    for one in columns:
-        after = ("about " if one.mean_after_estimated else "") + number(one.mean_after)
-        deviations = number(one.deviation_before), number(one.deviation_after)
-        rows.append((Name(one.column), number(one.mean_before), after, *deviations))
+    for column in columns:
+        after = ("about " if column.mean_after_estimated else "") + number(column.mean_after)
+        deviations = number(column.deviation_before), number(column.deviation_after)
+        rows.append((Name(column.column), number(column.mean_before), after, *deviations))
     headers = ("column", "mean before", "mean after", "deviation before", "deviation after")
     open_ended = [
-        f"{one.column} ({one.open_ended_records:,} records)" for one in columns if one.open_ended_records
+        f"{column.column} ({column.open_ended_records:,} records)"
+        for column in columns
+        if column.open_ended_records
     ]
     note = "Open-ended bands count as their one end, so the mean may lie beyond what is shown: "
     return Table(
@@ -91,11 +93,11 @@ def bars_of(column: ColumnUtility) -> list[BarCounts]:
     Ordered labels are merged with their neighbours. Missing values and each code for unknown have bars
     in addition.
     """
-    known = [one for one in column.records if not one.unknown]
-    bars = [_bar(one) for one in known]
-    unknown_bars = [_bar(one) for one in column.records if one.unknown]
+    known = [entry for entry in column.records if not entry.unknown]
+    bars = [_bar(entry) for entry in known]
+    unknown_bars = [_bar(entry) for entry in column.records if entry.unknown]
     before, after = column.rest_before, column.rest_after
-    if len(bars) > _BARS and not after and positions([one.label for one in known]) is not None:
+    if len(bars) > _BARS and not after and positions([entry.label for entry in known]) is not None:
         step = -(-len(bars) // _BARS)
         bars = [_merged(bars[start : start + step]) for start in range(0, len(bars), step)]
     elif len(bars) > _BARS:
@@ -113,10 +115,14 @@ def bars_of(column: ColumnUtility) -> list[BarCounts]:
     return bars
 
 
-def _bar(one: LabelRecords) -> BarCounts:
+def _bar(entry: LabelRecords) -> BarCounts:
     """Return the bar of one label; a code for unknown is marked."""
-    text = shown(one.label)
-    return f"{text} (unknown)" if one.unknown and one.label not in NOTHING else text, one.before, one.after
+    text = shown(entry.label)
+    return (
+        f"{text} (unknown)" if entry.unknown and entry.label not in NOTHING else text,
+        entry.before,
+        entry.after,
+    )
 
 
 def _merged(part: Sequence[BarCounts]) -> BarCounts:

@@ -69,7 +69,7 @@ def save_utility(result: Utility, folder: Path) -> list[Path]:
 
 def distributions_of(result: Utility) -> Distributions:
     """Return the bars of the columns that have several labels and can be drawn."""
-    bars = {one.column: bars_of(one) for one in result.columns if one.labels > 1}
+    bars = {column.column: bars_of(column) for column in result.columns if column.labels > 1}
     return Distributions({name: column_bars for name, column_bars in bars.items() if column_bars})
 
 
@@ -82,10 +82,10 @@ def heat_maps(result: Utility) -> list[HeatMap]:
 def _associations(result: Utility) -> HeatMap:
     names = result.associated
     tables = {kind: np.full((len(names) - 1, len(names) - 1), np.nan) for kind in COLOURS}
-    for one in result.associations:
-        column, row = map(names.index, one.columns)
+    for association in result.associations:
+        column, row = map(names.index, association.columns)
         for kind, table in tables.items():
-            table[row - 1, column] = getattr(one, kind)
+            table[row - 1, column] = getattr(association, kind)
     return HeatMap(
         name="associations",
         title=("How strongly columns are associated",),
@@ -97,7 +97,7 @@ def _associations(result: Utility) -> HeatMap:
         number_format=".2f",
         note="Cramer's V, corrected for bias, is 0 where two columns are independent and 1 where each "
         "determines the other; before by values, after by labels."
-        + (ESTIMATED if any(one.estimated for one in result.associations) else ""),
+        + (ESTIMATED if any(association.estimated for association in result.associations) else ""),
     )
 
 

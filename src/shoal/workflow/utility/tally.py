@@ -99,10 +99,10 @@ def tallied(table: OpenTable, columns: Mapping[str, Sequence[str]], before: Tall
     for name, parts in columns.items():
         original_labels = None if before is None else before.labels[name]
         texts = [
-            domains[one].texts
+            domains[part].texts
             if original_labels is None
-            else tuple(plain_cells(domains[one].texts, original_labels))
-            for one in parts
+            else tuple(plain_cells(domains[part].texts, original_labels))
+            for part in parts
         ]
         if len(parts) == 1:
             labels[name] = texts[0]

@@ -75,18 +75,18 @@ class Utility(HasDocument):
     @property
     def associated(self) -> tuple[str, ...]:
         """The columns whose associations were measured, in order."""
-        return tuple(dict.fromkeys(name for one in self.associations for name in one.columns))
+        return tuple(dict.fromkeys(name for association in self.associations for name in association.columns))
 
     @property
     def with_means(self) -> tuple[ColumnUtility, ...]:
         """The columns whose values are numbers."""
-        return tuple(one for one in self.columns if one.mean_before is not None)
+        return tuple(column for column in self.columns if column.mean_before is not None)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the utility as plain values."""
         result = asdict(self)
-        for entry, one in zip(result["associations"], self.associations, strict=True):
-            entry["change"] = one.change
+        for entry, association in zip(result["associations"], self.associations, strict=True):
+            entry["change"] = association.change
         return result
 
     def document(self, *, pair: bool = False) -> Document:
@@ -102,8 +102,8 @@ class Utility(HasDocument):
         facts = [Fact("records", "records", counts)]
         if self.prediction:
             both = {"before": self.prediction.before, "after": self.prediction.after}
-            for when, one in both.items():
-                right = f"{one.accuracy:.1%} right; the most frequent value is {one.majority:.1%}"
+            for when, accuracy in both.items():
+                right = f"{accuracy.accuracy:.1%} right; the most frequent value is {accuracy.majority:.1%}"
                 facts.append(Fact("prediction", (Name(self.prediction.target), f" predicted {when}"), right))
         return Document("What an analyst loses", facts, tables, self.notes)
 
@@ -197,7 +197,7 @@ def _pair(names: Sequence[str], pair: Sequence[str] | None) -> tuple[str, str] |
 
 def _estimates(sides: Sides, columns: Sequence[ColumnUtility]) -> Iterator[str]:
     """Yield notes on estimates, labels that could not be parsed, and missing means."""
-    overlapping = [one.column for one in columns if one.estimated]
+    overlapping = [column.column for column in columns if column.estimated]
     if overlapping:
         yield (
             f"Labels of {', '.join(overlapping)} overlap: a value may have other labels in other classes. "
@@ -205,13 +205,15 @@ def _estimates(sides: Sides, columns: Sequence[ColumnUtility]) -> Iterator[str]:
             "input's records of these values. Records before, shift, means after and associations after are "
             "estimates there."
         )
-    unread = {one.column: sides.spreads[one.column].covers.unread for one in columns}
+    unread = {column.column: sides.spreads[column.column].covers.unread for column in columns}
     for name, number in unread.items():
         if number:
             count = "counts" if number == 1 else "count"
             labels = plural(number, "label")
             yield f"{labels} of {name} could not be read and {count} as covering every value."
-    means = [one.column for one in columns if one.mean_before is not None and one.mean_after is None]
+    means = [
+        column.column for column in columns if column.mean_before is not None and column.mean_after is None
+    ]
     if means:
         yield f"There is no mean after of {', '.join(means)}: no number is left in the release."
 
