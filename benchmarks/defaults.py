@@ -180,13 +180,13 @@ class Sides:
         return cls(result, before, after, kept)
 
     @property
-    def given(self) -> FloatArray:
+    def input_shares(self) -> FloatArray:
         """The share of the input's records of each combination."""
         shares: FloatArray = self.result.problem.counts.sizes / self.result.problem.records
         return shares
 
     @property
-    def released(self) -> FloatArray:
+    def released_shares(self) -> FloatArray:
         """The share of the release's records of each combination."""
         sizes = np.where(self.kept, self.result.problem.counts.sizes, 0)
         shares: FloatArray = sizes / sizes.sum()
@@ -195,15 +195,15 @@ class Sides:
     def one_way(self) -> float:
         """Return the mean distance between the distributions of a column."""
         pairs = zip(self.before, self.after, strict=True)
-        return float(np.mean([_distance(self.given @ b, self.released @ a) for b, a in pairs]))
+        return float(np.mean([_distance(self.input_shares @ b, self.released_shares @ a) for b, a in pairs]))
 
     def two_way(self) -> float:
         """Return the mean distance between the joint distributions of two columns."""
         distances = []
         for first, second in combinations(range(len(self.after)), 2):
             if self.after[first].shape[1] * self.after[second].shape[1] <= _MOST_CELLS:
-                before = (self.before[first] * self.given[:, None]).T @ self.before[second]
-                after = (self.after[first] * self.released[:, None]).T @ self.after[second]
+                before = (self.before[first] * self.input_shares[:, None]).T @ self.before[second]
+                after = (self.after[first] * self.released_shares[:, None]).T @ self.after[second]
                 distances.append(_distance(before, after))
         return float(np.mean(distances)) if distances else float("nan")
 

@@ -83,11 +83,11 @@ def _compared(name: str, columns: Sequence[str], ks: Sequence[int], journals: Pa
         suppression_limits=LIMITS,
         metrics=METRICS,
         journal=journals / f"{name}.part",
-        progress=_tell,
+        progress=_print_progress,
     ).rows
 
 
-def _tell(phase: str, finished: int, total: int | None) -> None:
+def _print_progress(phase: str, finished: int, total: int | None) -> None:
     if sys.stderr.isatty():
         print(f"\r{phase} {finished} of {total}   ", end="", file=sys.stderr)
 
@@ -208,16 +208,16 @@ def _of(rows: Rows, algorithm: str) -> list[ComparisonRow]:
 def _under_half(rows: Rows) -> str:
     shares = [(row.nodes_evaluated or 0) / row.lattice_size for row in _of(rows, "ola")]
     count = sum(share < 0.5 for share in shares)
-    return f"{_held(count, len(shares))}; {min(shares):.1%} to {max(shares):.1%}, mean {fmean(shares):.1%}"
+    return f"{_of_all(count, len(shares))}; {min(shares):.1%} to {max(shares):.1%}, mean {fmean(shares):.1%}"
 
 
 def _fewer_than_incognito(rows: Rows) -> str:
     ratios = list(_ratios(rows, "nodes_evaluated", _of(rows, INCOGNITO), "ola"))
     every = [_counts(row) / _counts(other) for row, other in _pairs(rows, _of(rows, INCOGNITO), "ola")]
     return (
-        f"nodes of the lattice: {_held(sum(r > 1 for r in ratios), len(ratios))}, "
+        f"nodes of the lattice: {_of_all(sum(r > 1 for r in ratios), len(ratios))}, "
         f"incognito {_geometric(ratios):.2f} times ola's; "
-        f"with counts over fewer columns: {_held(sum(r > 1 for r in every), len(every))}, "
+        f"with counts over fewer columns: {_of_all(sum(r > 1 for r in every), len(every))}, "
         f"{_geometric(every):.2f} times"
     )
 
@@ -261,7 +261,7 @@ SHAPES = (
 )
 
 
-def _held(number: int, of: int) -> str:
+def _of_all(number: int, of: int) -> str:
     word = "yes" if number == of else "no" if not number else "in part"
     return f"{word} ({number} of {of})"
 

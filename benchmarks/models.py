@@ -54,7 +54,7 @@ def main() -> None:
     """Print the tables of the documentation."""
     root = adult()
     with tempfile.TemporaryDirectory() as folder:
-        population = _twice(root / "adult.csv", Path(folder))
+        population = _write_population(root / "adult.csv", Path(folder))
         print(f"{datetime.now(UTC):%Y-%m-%d}, {machine()}. 30,162 records.\n")
         print("| model, with k = 5 | seconds | nodes evaluated | suppressed | least loss | proven |")
         print("|---|--:|--:|--:|--:|---|")
@@ -111,7 +111,7 @@ def _problem(root: Path, models: list[dict[str, dict[str, Any]]], population: Pa
     return problem_of(policy, *counted(session(root / "adult.csv", engine).table, policy))
 
 
-def _twice(table: Path, folder: Path) -> Path:
+def _write_population(table: Path, folder: Path) -> Path:
     """Write a population with every person of the table, and one more person with the same values."""
     header, *rows = table.read_text(encoding="utf-8").splitlines()
     population = folder / "population.csv"

@@ -105,8 +105,8 @@ def _page() -> Iterator[str]:
     yield "| lattice | combinations | nodes | seconds | wanted | file, MB | opened, ms |"
     yield "|---|--:|--:|--:|--:|--:|--:|"
     for lattice in LATTICES:
-        seconds, made = _made(lattice)
-        size, open_seconds, profiles[lattice.name] = _saved(made)
+        seconds, made = _tabulate(lattice)
+        size, open_seconds, profiles[lattice.name] = _save_and_open(made)
         yield (
             f"| {lattice.name} | {made.combinations:,} | {made.lattice.size:,} | {seconds:.3f} | "
             f"< {lattice.most:g} | {size / 1e6:.1f} | {open_seconds * 1000:.1f} |"
@@ -230,7 +230,7 @@ def _row(agreement: Agreement, of: int) -> str:
     )
 
 
-def _made(lattice: Lattice) -> tuple[float, Profile]:
+def _tabulate(lattice: Lattice) -> tuple[float, Profile]:
     """Tabulate several times; return the shortest time and the profile."""
     policy = Policy.load(_policy(lattice))
     engine = ENGINES.create("duckdb")
@@ -248,7 +248,7 @@ def _made(lattice: Lattice) -> tuple[float, Profile]:
     return min(seconds), made
 
 
-def _saved(made: Profile) -> tuple[int, float, Profile]:
+def _save_and_open(made: Profile) -> tuple[int, float, Profile]:
     """Write a profile and open it; return its size, the seconds that opening took, and the opened profile."""
     with tempfile.TemporaryDirectory() as folder:
         path = made.save(Path(folder) / "profile")

@@ -102,7 +102,7 @@ def best(times: Times) -> Sequence[float]:
     return min(times, key=lambda run: run[0])
 
 
-def shown(times: Times) -> str:
+def time_cells(times: Times) -> str:
     """Format the first call, the shortest run and its processor time as three cells."""
     wall, processor = best(times)
     return f"{seconds(times[0][0])} | {seconds(wall)} | {seconds(processor)}"
@@ -113,7 +113,7 @@ def seconds(number: float) -> str:
     return f"{number:.1f}" if number >= 10 else f"{number:.2f}" if number >= 1 else f"{number:.3f}"
 
 
-def alone(statements: str, *, compiled: bool) -> float:
+def process_seconds(statements: str, *, compiled: bool) -> float:
     """Run statements in a new Python process, and return the seconds of the whole process."""
     with tempfile.TemporaryDirectory() as folder:
         cache = {} if compiled else {"NUMBA_CACHE_DIR": folder}

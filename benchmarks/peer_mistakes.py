@@ -43,7 +43,7 @@ def _own_mistakes(folder: Path, rows: dict[str, Any], ages: list[list[Any]]) -> 
         lines = [";".join(map(str, line)) for line in listed]
         (folder / name).write_text("\n".join(lines), encoding="utf-8")
 
-    def asked(column: str, file: str, k: int) -> Callable[[], Any]:
+    def generalization(column: str, file: str, k: int) -> Callable[[], Any]:
         columns = {
             column: {"role": "quasi-identifier", "hierarchy": {"csv": str(folder / file)}},
             "sex": {"role": "quasi-identifier", "hierarchy": "flat"},
@@ -51,8 +51,8 @@ def _own_mistakes(folder: Path, rows: dict[str, Any], ages: list[list[Any]]) -> 
         }
         return lambda: shoal.anonymize(table, {"columns": columns, "models": [{"k-anonymity": {"k": k}}]})
 
-    calls = {"name": asked("agee", "ages.csv", 2), "value": asked("age", "fewer.csv", 2)}
-    calls["k"] = asked("age", "ages.csv", 100)
+    calls = {"name": generalization("agee", "ages.csv", 2), "value": generalization("age", "fewer.csv", 2)}
+    calls["k"] = generalization("age", "ages.csv", 100)
     messages = {}
     for name, call in calls.items():
         try:

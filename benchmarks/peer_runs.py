@@ -115,7 +115,7 @@ def mistakes(package: str) -> Callable[[dict[str, Any], Path], dict[str, Any]]:
 
     def make(task: dict[str, Any], _: Path) -> dict[str, Any]:
         table = pd.DataFrame(task["rows"])
-        return {"said": {name: _said(call) for name, call in CALLS[package](table, task).items()}}
+        return {"said": {name: _message(call) for name, call in CALLS[package](table, task).items()}}
 
     return make
 
@@ -153,7 +153,7 @@ def _anonypyx_calls(table: Any, task: dict[str, Any]) -> dict[str, Callable[[], 
     }
 
 
-def _said(call: Callable[[], Any]) -> str:
+def _message(call: Callable[[], Any]) -> str:
     """Return what a call raised, printed or returned."""
     printed = io.StringIO()
     try:

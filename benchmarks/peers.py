@@ -20,7 +20,19 @@ from textwrap import fill
 from typing import Any
 
 import pandas as pd
-from peer_calls import EIGHT, NINE, RUNS, Peers, Times, alone, best, policy_for, problem_for, shown, timed
+from peer_calls import (
+    EIGHT,
+    NINE,
+    RUNS,
+    Peers,
+    Times,
+    best,
+    policy_for,
+    problem_for,
+    process_seconds,
+    time_cells,
+    timed,
+)
 from peer_facts import BETTER, READ, features
 from peer_mistakes import mistakes
 from setting import adult, machine, write_page
@@ -71,7 +83,7 @@ def main() -> None:
 def _page(peers: Peers) -> Iterator[str]:
     before = os.getloadavg()[0]
     whole = pd.read_csv(adult() / "adult.csv")
-    parts = (_measuring(peers, whole), _nodes(peers, whole), _regions(peers, whole), _starting())
+    parts = (_measuring(peers, whole), _nodes(peers, whole), _regions(peers, whole), _startup())
     body = [line for part in (*parts, mistakes(peers)) for line in (*part, "")]
     versions = ", ".join(f"{name} {version}" for name, version in peers.versions.items())
     yield "# Beside other tools"
@@ -132,13 +144,13 @@ def _measuring(peers: Peers, whole: Any) -> Iterator[str]:
         if "missing" in answer:
             yield f"| {title} | {measurement.classes:,} | {answer['missing']} | | | |"
         else:
-            yield f"| {title} | {measurement.classes:,} | pycanon | {shown(answer['times'])} |"
+            yield f"| {title} | {measurement.classes:,} | pycanon | {time_cells(answer['times'])} |"
             hours = shoal.measure(frame, BESIDE, "hours-per-week").sensitive[0].t_ordered
             measured = vars(measurement.sensitive[0]) | {"k": measurement.k, "t_ordered": hours}
             peer_values = answer["values"] | {"delta_present_only": answer["values"]["delta"]}
             for name, pair in values.items():
                 pair += [measured[name], peer_values[name]]
-        yield f"| {title} | {measurement.classes:,} | shoal | {shown(times)} |"
+        yield f"| {title} | {measurement.classes:,} | shoal | {time_cells(times)} |"
     if all(len(pairs) == 4 for pairs in values.values()):
         yield from _compared(values)
 
@@ -218,7 +230,7 @@ def _node(problem: Problem, node: Sequence[int], release: Any, times: Times) -> 
     precision = sum(level / height for level, height in zip(node, heights, strict=True)) / len(node)
     return (
         f"{' '.join(map(str, node))} | {problem.loss_of(tuple(node)):,.0f} | {precision:.3f} | "
-        f"{problem.records - len(release):,} | {shoal.measure(release, NINE).k} | {shown(times)} |"
+        f"{problem.records - len(release):,} | {shoal.measure(release, NINE).k} | {time_cells(times)} |"
     )
 
 
@@ -289,7 +301,7 @@ def _region(title: str, release: Any, times: Times, lost: dict[str, float]) -> s
     return (
         f"| {title} | {measurement.classes:,} | {measurement.records:,} | "
         f"{measurement.records / measurement.classes:.2f} | {lost[title]:.2%} | {measurement.k} | "
-        f"{shown(times)} |"
+        f"{time_cells(times)} |"
     )
 
 
@@ -347,7 +359,7 @@ def _close(title: str, release: Any) -> str:
     return f"| {title} | {measurement.classes:,} | {measurement.k} | {measurement.sensitive[0].t_equal:.3f} |"
 
 
-def _starting() -> Iterator[str]:
+def _startup() -> Iterator[str]:
     """Time whole processes, with and without compiled kernels."""
     arguments = {
         "beside": BESIDE,
@@ -369,7 +381,7 @@ def _starting() -> Iterator[str]:
             f"import pandas, shoal; table = pandas.read_csv({str(adult() / 'adult.csv')!r}); "
             f"{call.format(**{key: repr(value) for key, value in arguments.items()})}"
         )
-        cold, warm = (alone(statements, compiled=compiled) for compiled in (False, True))
+        cold, warm = (process_seconds(statements, compiled=compiled) for compiled in (False, True))
         yield f"| {name} | {cold:.1f} | {warm:.1f} |"
 
 

@@ -132,7 +132,7 @@ def _line(problem: Problem, name: str, options: dict[str, Any]) -> str:
     seconds, result = _best(problem, name, options)
     text = ", ".join(f"{option}: {value}".lower() for option, value in options.items())
     charged = replace(problem, metric=METRICS.create("discernibility"))
-    dm = _found(charged, name, options).loss
+    dm = _search_result(charged, name, options).loss
     size = problem.records / result.classes
     shown = f"{name} ({text})" if text else name
     return f"| {shown} | {size:.2f} | {result.loss:.2%} | {dm:,.0f} | {seconds:.3f} |"
@@ -186,7 +186,7 @@ def _over_k(plots: Path) -> str:
             line = []
             for across, k in enumerate(KS):
                 stricter = replace(problem, models=(MODELS.create("k-anonymity", {"k": k}),))
-                line.append((float(across), _found(stricter, name, options).loss))
+                line.append((float(across), _search_result(stricter, name, options).loss))
             panels[index][label] = line
     plot = Figure(
         name="regions-over-k",
@@ -201,7 +201,7 @@ def _over_k(plots: Path) -> str:
     return f"plots/regions/{path.name}"
 
 
-def _found(problem: Problem, name: str, options: dict[str, Any]) -> Evaluation:
+def _search_result(problem: Problem, name: str, options: dict[str, Any]) -> Evaluation:
     policy = Policy.load(
         {
             "columns": {"x": {"role": "quasi-identifier", "hierarchy": "flat"}},
@@ -216,7 +216,7 @@ def _best(problem: Problem, name: str, options: dict[str, Any]) -> tuple[float, 
     times = []
     for _ in range(RUNS + 1):  # the first run compiles the kernels or loads them
         start = time.perf_counter()
-        result = _found(problem, name, options)
+        result = _search_result(problem, name, options)
         times.append(time.perf_counter() - start)
     return min(times[1:]), result
 

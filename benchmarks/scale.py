@@ -92,20 +92,20 @@ def _measured(records: int, folder: Path) -> list[dict[str, Any]]:
     if shutil.disk_usage(folder).free < 400 * records:
         print(f"{records:,} records: too little room on the disk", file=sys.stderr)
         return []
-    _apart(_generate, data, records)
+    _in_new_process(_generate, data, records)
     rows = []
     combinations = 0
     for engine, baseline in (("duckdb", _duckdb_alone), ("spark", _spark_alone)):
         if records > MOST[engine]:
             continue
-        before = _apart(baseline, data)
+        before = _in_new_process(baseline, data)
         combinations = before.get("combinations", combinations)
         for remote in (False, True):
             name = f"{engine}, far" if remote else engine
             if records > MOST[name]:
                 continue
-            release = _apart(_release, data, engine, combinations // 2 if remote else None)
-            after = _apart(baseline, data)
+            release = _in_new_process(_release, data, engine, combinations // 2 if remote else None)
+            after = _in_new_process(baseline, data)
             engine_alone = {part: (before[part] + after[part]) / 2 for part in ("total", "peak")}
             before = after
             other_time = release["total"] - release["seconds"]["search"]
@@ -134,7 +134,7 @@ def _line(cells: tuple[str, ...]) -> str:
     return "| " + " | ".join(cells) + " |"
 
 
-def _apart(job: Callable[..., Any], *arguments: Any) -> Any:
+def _in_new_process(job: Callable[..., Any], *arguments: Any) -> Any:
     """Run a job in a fresh process."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         return pool.submit(job, *arguments).result()
@@ -265,7 +265,7 @@ def _page(rows: list[dict[str, Any]]) -> str:
         "",
         *_growth(rows),
         *SORT,
-        *_on_paper(rows),
+        *_extrapolation(rows),
     ]
     return "\n".join(lines).rstrip() + "\n"
 
@@ -285,7 +285,7 @@ def _growth(rows: list[dict[str, Any]]) -> list[str]:
     return [*texts, ""] if texts else []
 
 
-def _on_paper(rows: list[dict[str, Any]]) -> list[str]:
+def _extrapolation(rows: list[dict[str, Any]]) -> list[str]:
     """Extrapolate the largest run of Spark to a billion rows on a cluster."""
     spark_rows = [row for row in rows if row["engine"] == "spark"]
     if not spark_rows:

@@ -132,7 +132,7 @@ def entries(kind: type[BaseModel]) -> Iterator[Option]:
 def option_table(options: Iterable[Option], page: str, heading: str = "option") -> str:
     """Format the options of a plug-in, or the entries of a policy, as a table."""
     rows = [
-        (seen(option.name, page), option.type, option.default_text, linked(option.meaning, page))
+        (option_link(option.name, page), option.type, option.default_text, with_links(option.meaning, page))
         for option in options
     ]
     return table((heading, "type", "default", "meaning"), rows) if rows else "It has no options."
@@ -160,7 +160,10 @@ def promises_of_all(registry: Registry[Any], page: str) -> str:
     """Format the promises of all plug-ins of a kind as one table."""
     names = promises(registry.kind)
     rows = [
-        (f"[{name}]({_way(PAGES[name], page)})", *[promise(registry.load(name), item)[0] for item in names])
+        (
+            f"[{name}]({relative_link(PAGES[name], page)})",
+            *[promise(registry.load(name), item)[0] for item in names],
+        )
         for name in registry.built_in
     ]
     return table((registry.kind, *names), rows)
@@ -191,7 +194,7 @@ def command_table(command: Any, page: str) -> str:
     """Format the arguments and options of a command as a table."""
     arguments_first = sorted(command.params, key=lambda parameter: parameter.param_type_name)
     rows = [
-        (_written(parameter, page), _default(parameter), linked(parameter.help, page))
+        (_written(parameter, page), _default(parameter), with_links(parameter.help, page))
         for parameter in arguments_first
     ]
     return table(("option", "default", "meaning"), rows)
@@ -206,7 +209,7 @@ def _written(parameter: Any, page: str) -> str:
     if parameter.param_type_name == "argument":
         return f"`{_argument(parameter)}`"
     names: list[str] = parameter.opts + parameter.secondary_opts
-    return ", ".join([seen(names[0], page), *[f"`{name}`" for name in names[1:]]])
+    return ", ".join([option_link(names[0], page), *[f"`{name}`" for name in names[1:]]])
 
 
 def _default(parameter: Any) -> str:
@@ -220,22 +223,24 @@ def _default(parameter: Any) -> str:
     return "" if parameter.default is None else f"`{parameter.default}`"
 
 
-def seen(name: str, page: str) -> str:
+def option_link(name: str, page: str) -> str:
     """Format the name of an option; it is a link if `SEE` has a page for it."""
-    return f"[`{name}`]({_way(SEE[name], page)})" if name in SEE else f"`{name}`"
+    return f"[`{name}`]({relative_link(SEE[name], page)})" if name in SEE else f"`{name}`"
 
 
-def linked(text: str, page: str) -> str:
+def with_links(text: str, page: str) -> str:
     """Replace names of plug-ins by links to their pages."""
 
     def link(match: re.Match[str]) -> str:
         plugin_page = PAGES.get(match[1])
-        return match[0] if plugin_page in (None, page) else f"[{match[0]}]({_way(plugin_page, page)})"
+        return (
+            match[0] if plugin_page in (None, page) else f"[{match[0]}]({relative_link(plugin_page, page)})"
+        )
 
     return re.sub(r"`([^`]+)`", link, text)
 
 
-def _way(target: str, page: str) -> str:
+def relative_link(target: str, page: str) -> str:
     """Return the relative link from a page to a target in the docs."""
     if "://" in target:
         return target

@@ -124,7 +124,7 @@ def admissions(records: int = 5000, seed: int = 7) -> pa.Table:
     first_age, age = _ages(generator, person, day, first)
     sex = _draw_within(generator, _SEX_RATES, _band(first_age, _AGE_BANDS))
     diagnosis, stay = _illnesses(generator, age, sex[person])
-    stay = _stays_apart(person, day, stay)
+    stay = _without_overlaps(person, day, stay)
     traits = _traits(generator, first_age, sex)
     order = np.argsort(day, kind="stable")
     columns = {name: values.take(pa.array(person[order])) for name, values in traits.items()}
@@ -228,7 +228,7 @@ def _illnesses(generator: np.random.Generator, age: IntArray, sex: IntArray) -> 
     return diagnosis, np.minimum(stay, _LONGEST_STAY)
 
 
-def _stays_apart(person: IntArray, day: IntArray, stay: IntArray) -> IntArray:
+def _without_overlaps(person: IntArray, day: IntArray, stay: IntArray) -> IntArray:
     """Cut a stay short if the same person is admitted again before its end."""
     limit = np.full(len(stay), _LONGEST_STAY)
     readmissions = np.flatnonzero(person[1:] == person[:-1])

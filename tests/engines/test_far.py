@@ -188,7 +188,7 @@ def test_a_tabulation_is_the_same(few: list[int], case: Case, most: int, name: s
         for _ in tabulation.slices():
             pass
         numbers, found = tabulation.tables()
-        table = found[name].some(np.argsort(numbers))
+        table = found[name].select(np.argsort(numbers))
         tables.append(
             [table.begins.tolist(), table.values.tolist(), table.below.tolist(), table.classes.tolist()]
         )

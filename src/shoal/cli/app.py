@@ -80,7 +80,7 @@ class _LazyGroup(CommandGroup):
 app = typer.Typer(cls=_LazyGroup, no_args_is_help=True, pretty_exceptions_enable=False)
 
 
-def _say_version(requested: bool) -> None:
+def _print_version(requested: bool) -> None:
     if requested:
         from importlib.metadata import version
 
@@ -92,7 +92,7 @@ def _say_version(requested: bool) -> None:
 def root(
     version: Annotated[
         bool,
-        typer.Option("--version", callback=_say_version, is_eager=True, help="Print the version of shoal."),
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version of shoal."),
     ] = False,
 ) -> None:
     """De-identify tables of people's records by a policy, and report what the result guarantees."""

@@ -11,7 +11,7 @@ import typer
 
 from shoal.cli.messages import progress_bar
 from shoal.cli.options import Data, Display, EngineChoice, Plots, PolicyFile, ReleasedTable, TableReading
-from shoal.cli.parsing import check_plots, read_names, where_drawn
+from shoal.cli.parsing import check_plots, plot_summary, read_names
 from shoal.errors import UsageError
 
 _MeasuredColumns = Annotated[
@@ -133,7 +133,7 @@ def risk(
         )
         document = assessment.document()
         plot_files = save(document.figures, plots) if plots else []
-    display.show_drawn(assessment, document, where_drawn(plots, plot_files))
+    display.show_drawn(assessment, document, plot_summary(plots, plot_files))
 
 
 ReleaseArgument = Annotated[Path | None, typer.Argument(help="The released table.", show_default=False)]
@@ -185,7 +185,7 @@ def utility(
                 **reading.options(),
             )
         plot_files = save_utility(result, plots) if plots else []
-    display.show_drawn(result, result.document(pair=pair is not None), where_drawn(plots, plot_files))
+    display.show_drawn(result, result.document(pair=pair is not None), plot_summary(plots, plot_files))
 
 
 def _one_of(argument: Path | None, option: Path | None) -> Path:

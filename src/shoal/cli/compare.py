@@ -15,6 +15,7 @@ from shoal.cli import options
 from shoal.cli.messages import progress_bar, stopped
 from shoal.cli.parsing import (
     check_plots,
+    plot_summary,
     read_changes,
     read_levels,
     read_limits,
@@ -22,7 +23,6 @@ from shoal.cli.parsing import (
     read_numbers,
     read_plugins,
     read_policy,
-    where_drawn,
 )
 from shoal.document.terminal import print_json, say, show, show_facts
 from shoal.errors import Note, UsageError
@@ -138,7 +138,7 @@ def compare(
             plot_files += _draw_partitions(data, chosen, pair, reading.create(), seconds, plots)
     display.show(comparison)
     if not display.as_json:
-        _show_files(output, where_drawn(plots, plot_files))
+        _show_files(output, plot_summary(plots, plot_files))
 
 
 def _axes(

@@ -12,7 +12,7 @@ import typer
 
 from shoal.cli.messages import progress_bar
 from shoal.cli.options import Data, Display, Force, Plots, TableReading
-from shoal.cli.parsing import check_plots, read_limit, read_names, where_drawn
+from shoal.cli.parsing import check_plots, plot_summary, read_limit, read_names
 from shoal.document.terminal import print_json, say, show, show_facts
 from shoal.errors import UsageError
 from shoal.files.signals import stopping
@@ -152,7 +152,7 @@ def diagnose(
             files["rows"] = str(rows)
         if plots:
             plot_files = _draw(diagnosis, plots, limit or 0, max_size, seconds)
-            files["plots"] = where_drawn(plots, plot_files) or ""
+            files["plots"] = plot_summary(plots, plot_files) or ""
     if display.as_json:
         omitted = {"plots"} if seconds is not None else {"plots", "seconds"}  # used internally
         print_json({name: value for name, value in (answer.to_dict() | files).items() if name not in omitted})

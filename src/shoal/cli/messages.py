@@ -125,7 +125,7 @@ def _notes() -> Iterator[None]:
             original(warning, *details, **more)
         elif (text := message(warning, "cli")) not in printed:
             printed.add(text)
-            _tell("Note:", "yellow", text)
+            _print_note("Note:", "yellow", text)
 
     with warnings.catch_warnings():
         warnings.simplefilter("always", Note)
@@ -143,7 +143,7 @@ def report(error: ShoalError, *, as_json: bool = False, reveal: bool | None = No
         findings = error.findings if isinstance(error, ReleaseRefused) else {}
         name = type(error).__name__
         print_json({"error": name, "message": text, "nearest": nearest, "values": values, **findings})
-    _tell("Error:", "red", text + values_text(error.values, reveal, error.values_label))
+    _print_note("Error:", "red", text + values_text(error.values, reveal, error.values_label))
     return 2 if isinstance(error, UsageError) else 1
 
 
@@ -170,7 +170,7 @@ def values_text(values: Sequence[str], reveal: bool | None, label: str = "Values
     return f" {label}: {', '.join(map(quote, values[:_MOST]))}{more}."
 
 
-def _tell(word: str, colour: str, text: str) -> None:
+def _print_note(word: str, colour: str, text: str) -> None:
     """Print a text on stderr after a coloured word."""
     screen = console(stderr=True)
     screen.print(f"[bold {colour}]{word}[/bold {colour}] ", end="")

@@ -72,11 +72,11 @@ class OutlierPrompt:
                 return self.chosen
             try:
                 if line:
-                    self.obey(line)
+                    self.execute(line)
             except ShoalError as error:
                 report(error)
 
-    def obey(self, line: str) -> None:
+    def execute(self, line: str) -> None:
         """Execute a line; a word that is a command is never read as a column."""
         if line == "undo":
             self.undo()

@@ -24,7 +24,7 @@ def check_plots(folder: Path | None) -> None:
         check_folder(folder)
 
 
-def where_drawn(folder: Path | None, files: Sequence[Path]) -> str | None:
+def plot_summary(folder: Path | None, files: Sequence[Path]) -> str | None:
     """Return the folder and the number of the plot files; None if there are none."""
     return f"{folder} ({plural(len(files), 'file')})" if files else None
 

@@ -13,7 +13,7 @@ import typer
 
 from shoal.cli import options
 from shoal.cli.messages import progress_bar, stopped
-from shoal.cli.parsing import check_plots, read_changes, read_levels, read_policy, where_drawn
+from shoal.cli.parsing import check_plots, plot_summary, read_changes, read_levels, read_policy
 from shoal.document.document import Fact
 from shoal.document.terminal import print_json, say, show
 from shoal.errors import UsageError, interruptible
@@ -140,7 +140,7 @@ def profile(
         )
     else:
         files = ("--data", str(data), "--policy", str(policy))
-        _show(table_profile, result, where_drawn(plots, plot_files), files)
+        _show(table_profile, result, plot_summary(plots, plot_files), files)
         for document in shown if study or at_node else ():
             say("")
             show(document)

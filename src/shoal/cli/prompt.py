@@ -137,7 +137,7 @@ class Prompt:
                 return 0
             try:
                 if line:
-                    self.obey(line, word, arguments.strip())
+                    self.execute(line, word, arguments.strip())
             except ShoalError as error:
                 report(error)
 
@@ -166,7 +166,7 @@ class Prompt:
         column = defaults.sensitive or self.settings.get("sensitive")
         return defaults.model == "l" and has_several and not column
 
-    def obey(self, line: str, word: str, arguments: str) -> None:
+    def execute(self, line: str, word: str, arguments: str) -> None:
         """Execute a line."""
         if word in self.commands:
             self.commands[word](arguments)

@@ -176,7 +176,7 @@ def _refusal(error: Any, command: Any, name: str, words: Sequence[str]) -> Usage
         return UsageError(f"{option} goes after the command: `{name} {taker} {option}`.")
     if option and "o such option" in message:
         known_options = [known_option for candidate in command.params for known_option in candidate.opts]
-        elsewhere = instead_of_option(option, _given([option], words), known_options)
+        elsewhere = instead_of_option(option, _typed_value([option], words), known_options)
         suggestion = elsewhere or _suggestion(option, command.params)
         return UsageError(f"There is no option {option}.{suggestion} {lists}")
     if option:
@@ -200,7 +200,7 @@ def _wrong_value(callback: Any, param: Any, words: Sequence[str]) -> str:
     """Return a message with the values that an option accepts, an example, and the given value."""
     annotation = get_type_hints(callback, include_extras=True).get(param.name, str)
     kind, *notes = get_args(annotation) if hasattr(annotation, "__metadata__") else (annotation,)
-    name, typed_value = _name(param), _given(param.opts, words)
+    name, typed_value = _name(param), _typed_value(param.opts, words)
     low, high = (next((getattr(note, end, None) for note in notes), None) for end in ("min", "max"))
     between = "" if low is None or high is None else f" from {low} to {high}"
     must = f"{name} takes {wanted(kind)}{between}, such as {name} {_EXAMPLES.get(param.name, 5)}"
@@ -218,7 +218,7 @@ def _decimal_point_hint(kind: Any, typed_value: str) -> str:
     return ""
 
 
-def _given(options: Sequence[str], words: Sequence[str]) -> str | None:
+def _typed_value(options: Sequence[str], words: Sequence[str]) -> str | None:
     value = None
     for index, word in enumerate(words):
         if word in options:

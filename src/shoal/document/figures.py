@@ -24,7 +24,7 @@ def check_matplotlib() -> None:
         raise UsageError("Plots need matplotlib: pip install 'shoal[plots]'.") from None
 
 
-def blank(width: float, height: float) -> Any:
+def empty_figure(width: float, height: float) -> Any:
     """Return an empty matplotlib figure of this size in inches, which a notebook shows as PNG."""
     check_matplotlib()
     return _figure_class()(figsize=(width, height), layout="constrained", dpi=100)
@@ -190,7 +190,7 @@ def _rendered(figure: Any, extension: str) -> bytes:
     return small.getvalue()
 
 
-def together(plots: Sequence[Figure]) -> Any:
+def draw_all(plots: Sequence[Figure]) -> Any:
     """Draw plots into one figure, one below the other, for a notebook."""
     sizes = [_size(plot) for plot in plots]
     heights = [height for _, height in sizes]
@@ -205,7 +205,7 @@ def together(plots: Sequence[Figure]) -> Any:
 
 def styled(width: float, height: float, drawing: Callable[[Any], None]) -> Any:
     """Return a figure of this size in inches; `drawing` draws into it in the style of all plots."""
-    figure = blank(width, height)
+    figure = empty_figure(width, height)
     from matplotlib import rc_context
 
     with rc_context(_STYLE):
@@ -217,7 +217,7 @@ def styled(width: float, height: float, drawing: Callable[[Any], None]) -> Any:
 def draw(plot: Figure, figure: Any = None) -> Any:
     """Draw a plot into a new figure, or into the given (sub)figure."""
     size = _size(plot)
-    figure = figure or blank(*size)
+    figure = figure or empty_figure(*size)
     if plot.bars:
         return _bars(plot, figure)
     across, down = len(plot.headings), len(plot.strips)

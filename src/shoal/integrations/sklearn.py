@@ -96,7 +96,7 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _learn(self, table: pa.Table, s: Session) -> Anonymizer:
         """Search, and store what is needed to apply the recoding again."""
-        policy = self._wanted(table, s.table.table, s.engine)
+        policy = self._policy_of(table, s.table.table, s.engine)
         least = max(model.least_size for model in policy.privacy_models)
         if len(table) < least:
             raise ValueError(
@@ -144,7 +144,7 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         policy = Recipe.load(self.recipe_).policy
         if isinstance(self._recoder, RowRecoder):
             return self._shown(X, table, *self._row_by_row(table, policy, self._recoder))
-        return self._shown(X, table, *self._as_fitted(table, policy, self._recoder))
+        return self._shown(X, table, *self._transform_fitted(table, policy, self._recoder))
 
     def _row_by_row(
         self, table: pa.Table, policy: Policy, recoder: RowRecoder
@@ -161,7 +161,7 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         empty = np.array([row is None for row in rows])
         return changed, dict.fromkeys((*self._as_is, *policy.roles.sensitive), empty)
 
-    def _written_alike(self, name: str, column: pa.ChunkedArray, empty: np.ndarray) -> pa.ChunkedArray:
+    def _normalized(self, name: str, column: pa.ChunkedArray, empty: np.ndarray) -> pa.ChunkedArray:
         """Give values of a quasi-identifier that count as equal, such as 1 and "1", the same form."""
         kind = self._schema.field(name).type
         if column.type != kind and pa.types.is_string(kind):
@@ -172,7 +172,7 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         column = column.take(pa.array(np.arange(len(column)), mask=empty))
         return pc.add(column, 0.0) if pa.types.is_floating(column.type) else column
 
-    def _as_fitted(
+    def _transform_fitted(
         self, table: pa.Table, policy: Policy, reason: str
     ) -> tuple[dict[str, pa.Array], dict[str, np.ndarray]]:
         """Apply the recipe to the fitted data only: its rows cannot be recoded one by one."""
@@ -182,7 +182,7 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 "the rows that are passed with it. Use an algorithm that recodes each row by itself: auto "
                 "without refine and cells, tds, or mondrian without relaxed."
             )
-        row = _free(_ROW, table.column_names)
+        row = _unused_name(_ROW, table.column_names)
         numbered = table.append_column(row, pa.array(np.arange(len(table))))
         recoded = apply(_numbered(Recipe.load(self.recipe_), row), numbered).table
         positions = np.full(len(table), -1)
@@ -213,7 +213,7 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         same = library_of(source) == kind
         read = Frame(_named(source, self._names(), self._as_is) if same else table, table)
         changed = dict(changed) | {
-            name: self._written_alike(name, table[name], blank[name])
+            name: self._normalized(name, table[name], blank[name])
             for name in self._as_is
             if not same or _ambiguous(source, self._names().index(name))
         }
@@ -265,7 +265,7 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         columns = [_column(array[:, index]) for index in range(array.shape[1])]
         return pa.Table.from_arrays(columns, names=self._names())
 
-    def _wanted(self, table: pa.Table, source: Any, engine: Engine) -> Policy:
+    def _policy_of(self, table: pa.Table, source: Any, engine: Engine) -> Policy:
         policy = Policy.load(
             self._policy_from_parameters(table, source, engine) if self.policy is None else self.policy
         )
@@ -398,7 +398,7 @@ def _are_enough(rows: np.ndarray, table: pa.Table, policy: Policy) -> bool:
     )
 
 
-def _free(name: str, names: Sequence[str]) -> str:
+def _unused_name(name: str, names: Sequence[str]) -> str:
     known = {other.lower() for other in names}
     while name in known:
         name += "_"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shoal.document.figures import blank
+from shoal.document.figures import empty_figure
 from shoal.document.html import block, cut, first, isolated, joined, quiet, table, tag
 from shoal.wording import plural
 
@@ -140,7 +140,7 @@ def tree(hierarchy: Hierarchy) -> Any:
     ends = [branch for root in roots for branch in root.leaves()]
     lowest = min(branch.level for branch in ends)
     levels = range(hierarchy.height, lowest - 1, -1)
-    figure = blank(max(5.6, 0.4 + 2.3 * len(levels)), 1.1 + 0.19 * max(len(ends), 4))
+    figure = empty_figure(max(5.6, 0.4 + 2.3 * len(levels)), 1.1 + 0.19 * max(len(ends), 4))
     axes = figure.subplots()
     places = iter(range(len(ends)))
     for root in roots:

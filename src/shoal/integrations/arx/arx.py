@@ -106,7 +106,7 @@ class Reading:
         data = translation.models() | translation.metric(attributes) | translation.suppression()
         translation.weights(data["metric"])
         translation.types(attributes, data["models"])
-        translation.rest(self.project)
+        translation.other_settings(self.project)
         return Policy.load({"columns": columns, **data}).with_files(reader.rows)
 
     def metadata(self) -> None:

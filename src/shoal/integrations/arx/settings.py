@@ -277,7 +277,7 @@ class Translation:
             )
             self.note("data types, formats and locales", reason, "Values must be written as in the project.")
 
-    def rest(self, project: Project) -> None:
+    def other_settings(self, project: Project) -> None:
         """Record all other ignored settings of the project."""
         entries = self.settings.entries
         if entries.get("practicalMonotonicity") == "true":

@@ -180,7 +180,7 @@ class QuestionCard:
         self.show_options()
 
     @property
-    def taken(self) -> set[str]:
+    def accepted_options(self) -> set[str]:
         """The options of the question; questions 5 to 8 are questions 1 to 4 with a suppression limit."""
         name = self.values["question"]
         without = {"suppression_limit"} if name in ("1", "2", "3", "4") else set()
@@ -191,7 +191,7 @@ class QuestionCard:
         self.options.clear()
         for name in (*_FIELDS, "c", "l"):
             self.form.fields.pop(name, None)
-        option_names = self.taken
+        option_names = self.accepted_options
         with self.options:
             for name, (label, _) in _FIELDS.items():
                 if name in option_names:
@@ -225,7 +225,7 @@ class QuestionCard:
         self.values["at_most"] = on
 
     def start(self) -> None:
-        values, option_names = self.values, self.taken
+        values, option_names = self.values, self.accepted_options
         if not values["columns"]:
             self.form.show_errors({"columns": "Choose at least one column."})
             return

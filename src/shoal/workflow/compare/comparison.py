@@ -271,14 +271,14 @@ class Comparison(HasDocument):
 
     def plot(self) -> Any:
         """Draw what each search lost and how long it took, for each metric, with matplotlib."""
-        from shoal.document.figures import together
+        from shoal.document.figures import draw_all
 
         plots = loss_and_time(self.rows)
         if not plots:
             raise UsageError(
                 "No search of this comparison has a result to draw. The notes of its rows say why."
             )
-        return together(plots)
+        return draw_all(plots)
 
     def document(self) -> Document:
         """Describe what each search found and cost: a table per metric, the best search first."""

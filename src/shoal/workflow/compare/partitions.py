@@ -21,7 +21,7 @@ from shoal.core.problem import Problem
 from shoal.core.progress import Progress
 from shoal.core.recoding.ranges import arranged
 from shoal.core.recoding.recoding import Recoding
-from shoal.document.figures import COLOURS, blank
+from shoal.document.figures import COLOURS, empty_figure
 from shoal.errors import InternalError, UsageError
 from shoal.policy.policy import Policy
 from shoal.wording import plural
@@ -177,7 +177,7 @@ def draw_partitions(plot: PartitionPlot) -> Any:
     from matplotlib.collections import PatchCollection
     from matplotlib.patches import Rectangle
 
-    figure = blank(5.2 * len(plot.partitions), 4.6)
+    figure = empty_figure(5.2 * len(plot.partitions), 4.6)
     (panels,) = figure.subplots(1, len(plot.partitions), sharex=True, sharey=True, squeeze=False)
     x, y, records = plot.points[np.isfinite(plot.points).all(axis=1)].T
     area = np.maximum(2.0, _LARGEST * records / records.max(initial=1.0))

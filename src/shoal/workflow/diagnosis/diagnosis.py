@@ -330,12 +330,12 @@ class Diagnosis(HasDocument):
 
         Sets are counted for at most `seconds`; the figure states which are missing.
         """
-        from shoal.document.figures import check_matplotlib, together
+        from shoal.document.figures import check_matplotlib, draw_all
         from shoal.workflow.diagnosis.diagnose import diagnosis_plots
 
         check_matplotlib()  # before sets are counted
         plots, _ = diagnosis_plots(self, suppression_limit, max_size, seconds)
-        return together(plots[:2])
+        return draw_all(plots[:2])
 
     def document(self) -> Document:
         """Describe what is known without counting again, and the questions to ask next."""

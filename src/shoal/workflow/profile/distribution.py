@@ -93,10 +93,10 @@ class NodeDistribution(HasDocument):
 
     def plot(self) -> Any:
         """Draw the histograms, linear and logarithmic, as one figure of matplotlib."""
-        from shoal.document.figures import check_matplotlib, together
+        from shoal.document.figures import check_matplotlib, draw_all
 
         check_matplotlib()
-        return together(distribution_plots(self))
+        return draw_all(distribution_plots(self))
 
 
 def distribution(

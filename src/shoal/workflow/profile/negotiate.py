@@ -396,13 +396,13 @@ def strongest(
     """
     k, l = privacy.k, privacy.l
     if l is None:
-        return profile.table(None).some(places).strongest(limit)
+        return profile.table(None).select(places).strongest(limit)
     if k is None and privacy.diversity == "distinct":
-        return profile.table(privacy.sensitive).some(places).strongest(limit)
+        return profile.table(privacy.sensitive).select(places).strongest(limit)
     measure = profile.measure(privacy)
     joint, steps = profile.joints[measure], measure.diversity.in_steps(l)
     if len(places) > 1:
-        joint = joint.some(places)
+        joint = joint.select(places)
         if name == "k":
             return _greatest(
                 joint.sizes, lambda least: joint.suppressed(least, steps), limit, profile.records

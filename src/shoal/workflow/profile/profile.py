@@ -269,8 +269,8 @@ class Profile(HasDocument):
         check_ranking(score, by)
         selected = best_nodes(self.lattice, self.grouping, share, score, by)
         places = np.flatnonzero(np.isin(self.numbers, selected))
-        tables = {name: table.some(places) for name, table in self.tables.items()}
-        joints = {measure: joint.some(places) for measure, joint in self.joints.items()}
+        tables = {name: table.select(places) for name, table in self.tables.items()}
+        joints = {measure: joint.select(places) for measure, joint in self.joints.items()}
         return replace(self, numbers=self.numbers[places], tables=tables, joints=joints)
 
     @property
@@ -345,11 +345,11 @@ class Profile(HasDocument):
 
         Settings that are not given are taken from the policy.
         """
-        from shoal.document.figures import check_matplotlib, together
+        from shoal.document.figures import check_matplotlib, draw_all
         from shoal.workflow.profile.study import study, study_plots
 
         check_matplotlib()
-        return together(study_plots(study(self, k=k, l=l, sensitive=sensitive, requests=0))[:1])
+        return draw_all(study_plots(study(self, k=k, l=l, sensitive=sensitive, requests=0))[:1])
 
     def document(self) -> Document:
         """Describe what is tabulated, and how to query it."""

@@ -64,7 +64,7 @@ class SizeTable(_ReadOnly):
         at = first_at_least(self.begins, self.below, limit + 1) - 1  # no record is below the smallest value
         return self.values[at].astype(np.int64), self.below[at].astype(np.int64)
 
-    def some(self, places: IntArray) -> SizeTable:
+    def select(self, places: IntArray) -> SizeTable:
         """Return the table of some of the nodes."""
         begins, at = _entries_of(self.begins, places)
         return SizeTable(begins, self.values[at], self.below[at], self.classes[places])
@@ -150,7 +150,7 @@ class JointTable(_ReadOnly):
             self.records[entries].astype(np.int64),
         )
 
-    def some(self, places: IntArray) -> JointTable:
+    def select(self, places: IntArray) -> JointTable:
         """Return the table of some of the nodes."""
         begins, at = _entries_of(self.begins, places)
         return JointTable(begins, self.sizes[at], self.values[at], self.records[at])
