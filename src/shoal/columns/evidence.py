@@ -290,7 +290,7 @@ _UNKNOWN = frozenset((
 
 _LONGEST = max(map(len, _UNKNOWN))
 _NINES = re.compile("99+")
-_BESIDE = (1, 2)  # surveys often use 98 for "refused" and 97 for "not asked" if 99 means "unknown"
+_BELOW_NINES = (1, 2)  # surveys often use 98 for "refused" and 97 for "not asked" if 99 means "unknown"
 
 
 def unknown_codes(texts: Sequence[str]) -> list[str]:
@@ -298,7 +298,7 @@ def unknown_codes(texts: Sequence[str]) -> list[str]:
     codes = [text for text in texts if len(text) <= _LONGEST and text.lower() in _UNKNOWN]
     if not any(number_of(text) is not None for text in codes):
         return codes
-    adjacent = {str(int(code) - step) for code in codes if _NINES.fullmatch(code) for step in _BESIDE}
+    adjacent = {str(int(code) - step) for code in codes if _NINES.fullmatch(code) for step in _BELOW_NINES}
     if adjacent:
         codes = [text for text in texts if text in adjacent or text in codes]
     if any(len(text) > 1 and text.startswith("0") for text in texts):  # codes written in digits

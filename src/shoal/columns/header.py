@@ -1,10 +1,11 @@
-"""Check column names that a user gives against those of a table.
+"""Check column names that a user gives against those of a table, without showing values of the data.
 
-If a file has no line of column names, its first record is read as one. So a table's columns are shown only
-if it has half the columns that were asked for, and no name that is a number or a date. Otherwise, at most
-one name is shown, which must be a close match. It is shown only if it differs from the given name in case,
-accents and spaces alone, or if it, or two of all names, are common column names. Otherwise, the message asks
-for a header, and the columns of the table are among the error's values.
+If a file has no header, its first record is read as column names, which messages must not show. A table's
+columns are therefore shown only if it has at least half of the requested columns, and no column name is a
+number or a date. Otherwise at most one name is suggested, and only if it is a close match. In addition, it
+must differ from the requested name only in case, accents and spaces, or be a common column name, or the table
+must have two common column names. If no name is suggested, the message asks for a header; the columns of the
+table are among the error's values, which are shown only on request.
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ def _unknown(
 
 
 def has_half(requested: Collection[str], available: Collection[str]) -> bool:
-    """Return whether a table has half the columns that were asked for; if not, its header may be a record.
+    """Return whether a table has half of the requested columns; if not, its header may be a record.
 
     >>> has_half(["age", "sexx"], ["age", "sex"]), has_half(["age", "sex"], ["Mueller", "Dresden"])
     (True, False)
@@ -113,10 +114,10 @@ def _named(requested: Sequence[str]) -> str:
 def check_released(
     columns: Sequence[str], known: Collection[str], needed: Sequence[str], hint: str = ""
 ) -> None:
-    """Refuse a release that has columns which its policy does not know, or lacks some that it needs.
+    """Refuse a release that has columns unknown to its policy, or lacks columns that the policy needs.
 
-    Unknown columns are counted, not named: the first line may be a record. They are among the
-    error's values.
+    Unknown columns are counted, not named, because the first line may be a record. They are among the error's
+    values.
     """
     unexpected = [name for name in columns if name not in known]
     if unexpected and len(unexpected) == len(columns):
@@ -136,7 +137,7 @@ def check_released(
 def check_not_swapped(
     identifiers: Iterable[str], release: Collection[str], other: Collection[str], what: str = "table"
 ) -> None:
-    """Refuse a release that has identifiers of its policy which the other table lacks.
+    """Refuse a release that has identifiers of its policy which the other table lacks: they may be swapped.
 
     >>> check_not_swapped(["name"], ["name", "age"], ["age"])  # doctest: +ELLIPSIS
     Traceback (most recent call last):

@@ -124,7 +124,7 @@ _IDENTIFIED = {"A": Kind.NAME, "D": Kind.CONTACT, "E": Kind.CONTACT, "F": Kind.C
 
 
 def _outranked(facts: ColumnFacts) -> Iterator[Classification]:
-    """Recognize dates, ages, places, keys and texts whose sensitive name would release them unchanged."""
+    """Recognize dates, ages, places, keys and texts that their sensitive name would release unchanged."""
     name, texts = facts.name, facts.texts
     if not is_sensitive(name):
         return

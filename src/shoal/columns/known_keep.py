@@ -149,9 +149,9 @@ def without_duplicates(
 ) -> list[Guess]:
     """Return the guesses with one column of each pair of duplicates removed, so that it is counted once.
 
-    If the answers name both columns, both are kept, and the second gets a note.
-    A column that is released as is and determines a quasi-identifier, or follows from one, would reveal it in
-    every release: it is removed, or made a quasi-identifier if the analyst needs it.
+    If the answers name both columns, both are kept, and the second gets a note. A column that is released
+    unchanged and determines a quasi-identifier, or is determined by one, would reveal it in every release.
+    Such a column is removed, or made a quasi-identifier if the analyst needs it.
     """
     roles = {guess.column: guess.role for guess in guesses}
     among = [pair for pair in pairs if roles[pair.finer] is roles[pair.coarser] is _QUASI]

@@ -176,7 +176,8 @@ def _are_ages(name: str, kind: Kind) -> bool:
 
 def _rare(texts: Sequence[str], records: FloatArray) -> dict[str, Any] | None:
     """Return the thresholds that each merge more values; None if no threshold is useful."""
-    if MISSING in texts or len(texts) <= FEW:  # a value equal to the label of nulls has no group of its own
+    # A value that equals the label of nulls cannot be grouped separately.
+    if MISSING in texts or len(texts) <= FEW:
         return None
     total = records.sum()
     partitions = []

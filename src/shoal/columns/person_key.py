@@ -191,7 +191,7 @@ def _names_the_person(name: str) -> bool:
 
 
 def is_lifelong(name: str) -> bool:
-    """Return whether a column is named as something that stays the same for a person's life."""
+    """Return whether a column's name means something that does not change during a person's life."""
     return is_named_as(name, "lifelong")
 
 

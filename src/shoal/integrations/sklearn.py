@@ -95,7 +95,7 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             return self._learn(table, s)
 
     def _learn(self, table: pa.Table, s: Session) -> Anonymizer:
-        """Search, and store what is needed to apply the recoding again."""
+        """Search, and store the attributes that `transform` needs."""
         policy = self._policy_of(table, s.table.table, s.engine)
         least = max(model.least_size for model in policy.privacy_models)
         if len(table) < least:

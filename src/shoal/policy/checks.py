@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 _NAMED = "a name, or a name with its options, such as {0}"
-# Descriptions of entries whose types would say too little.
+# Descriptions for messages about entries whose type is not clear enough.
 _WANTED = {
     "columns": "columns with their roles, such as age: {role: quasi-identifier, hierarchy: flat}",
     "column": "a mapping with a role, such as {role: other}",

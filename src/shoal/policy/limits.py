@@ -25,7 +25,7 @@ def limit_in_records(limit: float | str, records: int) -> int:
 
 
 def share_in(limit: float | str) -> float | str | None:
-    """Return a limit as it is written if it is a share of the records above 0, else None.
+    """Return the limit as written if it is a share of the records above 0, else None.
 
     >>> share_in("10%"), share_in(0.05), share_in(300), share_in("0%")
     ('10%', 0.05, None, None)

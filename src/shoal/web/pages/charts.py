@@ -361,7 +361,7 @@ def _share_colours(dark: bool) -> dict[str, Any]:
     }
 
 
-# A tooltip on the canvas would intercept clicks on the points below it; this one does not.
+# A tooltip on the canvas would intercept clicks on the points below it; an HTML tooltip does not.
 _TOOLTIP = {"renderMode": "html", "extraCssText": "pointer-events: none; white-space: pre-line"}
 
 

@@ -14,7 +14,7 @@ from shoal.workflow.risk.risk import Risk
 
 _GAUGES: dict[
     str, tuple[str, Callable[[TableRisk], float]]
-] = {  # by intruder: what the intruder knows or wants, and the risk
+] = {  # by intruder: what the intruder knows or wants, and the name of the risk
     "Prosecutor": ("knows that the person is in the table", lambda table: table.prosecutor.highest),
     "Journalist": ("knows that the person is in the population", lambda table: table.journalist.highest),
     "Marketer": ("wants to match as many as possible", lambda table: table.marketer),

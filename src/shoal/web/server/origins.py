@@ -143,7 +143,7 @@ class Proxies:
         for hop in reversed(headers.get("x-forwarded-for", "").split(",")):
             address = _address(hop)
             if address is None:
-                break  # entries to the left of an invalid entry cannot be trusted
+                break  # an invalid entry makes all entries to its left untrustworthy
             source = address
             if not self._is_trusted(address):
                 break

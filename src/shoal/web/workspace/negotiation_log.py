@@ -1,4 +1,4 @@
-"""The log of a negotiation: what was asked, answered and taken, without values of the data."""
+"""The log of a negotiation: requests, answers and accepted offers, without values of the data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A step of the workflow. Its result is valid while the state that it was computed from is current."""
+"""A step of the workflow. Its result is valid until the state that it was computed from changes."""
 
 from __future__ import annotations
 

@@ -287,7 +287,7 @@ class _Side:
     """The classes of one release."""
 
     codes: list[IntArray]  # per quasi-identifier in common: (classes,)
-    looks: list[list[Meaning]]  # what each code covers
+    meanings: list[list[Meaning]]  # what each code covers
     texts: list[list[tuple[CellText, ...]]]  # the released text of each code
     extra: bool  # it has quasi-identifiers that the other lacks
     of: IntArray  # (rows,): the class of each row
@@ -425,7 +425,7 @@ def _compare_other_classes(
     names: Sequence[str], new: _Side, old: _Side, ids: tuple[IntArray, IntArray], k: int
 ) -> tuple[int, int, int]:
     columns = []
-    for name, new_meanings, old_meanings in zip(names, new.looks, old.looks, strict=True):
+    for name, new_meanings, old_meanings in zip(names, new.meanings, old.meanings, strict=True):
         resolved = (
             resolve_unread(own_meanings, ValueIndex.of_meanings(other_meanings), rule=True)[0]
             for own_meanings, other_meanings in ((new_meanings, old_meanings), (old_meanings, new_meanings))
