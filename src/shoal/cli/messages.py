@@ -120,9 +120,9 @@ def _notes() -> Iterator[None]:
     """Print notes on stderr, each once."""
     printed: set[str] = set()
 
-    def show(warning: Any, *details: Any, **more: Any) -> None:
+    def show(warning: Any, *details: Any, **arguments: Any) -> None:
         if not isinstance(warning, Note):
-            original(warning, *details, **more)
+            original(warning, *details, **arguments)
         elif (text := message(warning, "cli")) not in printed:
             printed.add(text)
             _print_note("Note:", "yellow", text)

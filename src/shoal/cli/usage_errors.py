@@ -98,11 +98,11 @@ _EXAMPLES = {"port": 8080, "population_size": 1_000_000, "seconds": 60}  # any o
 class CommandGroup(TyperGroup):
     """The commands; usage errors are reported like other errors, also as JSON."""
 
-    def make_context(self, info_name: str | None, args: list[str], *more: Any, **options: Any) -> Any:
+    def make_context(self, info_name: str | None, args: list[str], *extra: Any, **options: Any) -> Any:
         """Parse the arguments before the command."""
         self._words = list(args)
         with _reporting_parser_errors(self, self._words):
-            return super().make_context(info_name, args, *more, **options)
+            return super().make_context(info_name, args, *extra, **options)
 
     def invoke(self, ctx: Any) -> Any:
         """Parse the arguments after the command, and run it."""

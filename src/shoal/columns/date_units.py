@@ -57,11 +57,11 @@ def date_format(texts: Sequence[str], records: FloatArray, today: date | None = 
     ('%d.%m.%Y', [True, True, False])
     """
     step = max(1, len(texts) // MOST)
-    some, weights = texts[::step], records[::step]
-    first = range(0, len(some), max(1, len(some) // _TRIED))
-    if sum(_may_be(some[index]) for index in first) < MAJORITY * len(first):
+    sampled, weights = texts[::step], records[::step]
+    first = range(0, len(sampled), max(1, len(sampled) // _TRIED))
+    if sum(_may_be(sampled[index]) for index in first) < MAJORITY * len(first):
         return None
-    sample = [some[index] for index in first]
+    sample = [sampled[index] for index in first]
     best_style, share = "", MAJORITY * float(weights.sum())
     may = may_read(sample)
     for style, read in _formats():
@@ -69,7 +69,7 @@ def date_format(texts: Sequence[str], records: FloatArray, today: date | None = 
         if not any(may(None if style == _ISO else style + time) for time in times):
             continue
         if (~np.isnat(_read(sample, style, read))).any():
-            records_read = float(weights[~np.isnat(_read(some, style, read))].sum())
+            records_read = float(weights[~np.isnat(_read(sampled, style, read))].sum())
             best_style, share = (style, records_read) if records_read > share else (best_style, share)
     if best_style == "":
         return None

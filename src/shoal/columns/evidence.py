@@ -179,8 +179,8 @@ def hold_dates(texts: Sequence[str]) -> bool:
 
 def _are_short_years(texts: Sequence[str]) -> bool:
     """Return whether values are two-digit years; one must begin with zero, which numbers do not."""
-    whole = len(texts) >= _FEW_AGES and all(_SHORT_YEAR.fullmatch(text) for text in texts)
-    return whole and any(text.startswith("0") for text in texts)
+    all_short = len(texts) >= _FEW_AGES and all(_SHORT_YEAR.fullmatch(text) for text in texts)
+    return all_short and any(text.startswith("0") for text in texts)
 
 
 def hold_ages(texts: Sequence[str]) -> bool:
@@ -271,12 +271,12 @@ def unexpected_numbers(texts: Sequence[str], records: int) -> str | None:
     numbers = [number for text in texts if (number := number_of(text, decimal or ".")) is not None]
     if decimal is None or len(numbers) < _FEW_AGES:
         return None
-    low, high, whole = min(numbers), max(numbers), all(number == int(number) for number in numbers)
-    if whole and low in (0, 1) and len(numbers) <= _FEW_CODES:
+    low, high, are_whole = min(numbers), max(numbers), all(number == int(number) for number in numbers)
+    if are_whole and low in (0, 1) and len(numbers) <= _FEW_CODES:
         return None
     if low >= 0 and high <= _OLDEST:
         return "the values are numbers like ages"
-    if whole and (len(numbers) >= records / 4 or 2 * len(numbers) > high - low):
+    if are_whole and (len(numbers) >= records / 4 or 2 * len(numbers) > high - low):
         return "the values are numbers like days, dates or keys"
     return None
 

@@ -316,8 +316,8 @@ def found_within(texts: Sequence[str]) -> Iterator[str]:
     >>> list(found_within([f"Rückruf unter 0151 123456{n}" for n in range(3)]))
     ['telephone or social security numbers']
     """
-    some = spread(texts, _MOST)
+    sampled = spread(texts, _MOST)
     for words, pattern in WITHIN.items():
         compiled = re.compile(pattern)
-        if len(list(islice(filter(compiled.search, some), FEW))) == FEW:
+        if len(list(islice(filter(compiled.search, sampled), FEW))) == FEW:
             yield words

@@ -115,8 +115,8 @@ def _textual(name: str, written: str, texts: Sequence[str], records: FloatArray)
     if len(texts) <= FEW or are_flags(texts):
         return None
     rare = _rare(texts, records)
-    many = rare is None and len(texts) > CODES
-    return _prefixes({"prefix": [4, 3, 2, 1]}, texts, records) if many else rare
+    has_many_codes = rare is None and len(texts) > CODES
+    return _prefixes({"prefix": [4, 3, 2, 1]}, texts, records) if has_many_codes else rare
 
 
 def number_hierarchy(
@@ -137,7 +137,7 @@ def _thinned(texts: Sequence[str], floats: FloatArray, counts: FloatArray) -> tu
     """Return numbers at evenly spaced ranks, each with the number of records up to the next of them."""
     order = np.argsort(floats, kind="stable")
     starts = np.unique(np.linspace(0, len(order) - 1, _MOST_NUMBERS).astype(np.int64))
-    return [texts[at] for at in order[starts].tolist()], np.add.reduceat(counts[order], starts)
+    return [texts[index] for index in order[starts].tolist()], np.add.reduceat(counts[order], starts)
 
 
 def uncovered_note(name: str, spec: object, texts: Sequence[str], counts: Sequence[int]) -> str | None:

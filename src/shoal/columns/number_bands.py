@@ -95,13 +95,13 @@ def _widths(values: Sequence[Decimal]) -> list[Decimal]:
 
 def _origin(values: Sequence[Decimal], widths: Sequence[Decimal]) -> Decimal:
     """Return where bands start: a multiple of the widest width that leaves little room before the values."""
-    room = max(widths[0] / 2, (values[-1] - values[0]) / 20)
+    margin = max(widths[0] / 2, (values[-1] - values[0]) / 20)
     for width in reversed(widths):
         start = (values[0] / width).to_integral_value("ROUND_FLOOR") * width
-        if values[0] - start < room:
+        if values[0] - start < margin:
             return start
-    whole = values[0] == values[0].to_integral_value()
-    return values[0] if widths[0] == 2 and whole else start  # groups of two whole numbers
+    starts_whole = values[0] == values[0].to_integral_value()
+    return values[0] if widths[0] == 2 and starts_whole else start  # groups of two whole numbers
 
 
 def _equal(

@@ -207,8 +207,8 @@ def _are_persons(evidence: Evidence, groups: KeyGroups, agreement: Mapping[str, 
     if evidence in (Evidence.ID, Evidence.NUMBER):
         balanced = groups.groups >= _FEWEST_BALANCED and groups.smallest == groups.largest
         return balanced or sum(surprise.values()) >= _EVIDENCE
-    many = groups.rows > _MOST_ROWS_OF_PERSON * groups.groups
-    if many and evidence in (Evidence.IDENTIFIER, Evidence.PERSON_NAME):
+    too_many_rows = groups.rows > _MOST_ROWS_OF_PERSON * groups.groups
+    if too_many_rows and evidence in (Evidence.IDENTIFIER, Evidence.PERSON_NAME):
         return False
     if evidence is Evidence.IDENTIFIER:
         return sum(surprise.values()) >= _EVIDENCE
@@ -280,10 +280,10 @@ def evidence_of_values(
     known = [text for text in texts if text is not None]
     if not may_be_key(len(known), records):
         return None
-    some = spread(known)
-    finding = looks_like(name, some, records=records)
-    shaped = written_as_key(some) and may_be_shaped(name, _kind_of(name, some, records, finding))
-    opaque, numbered = written_as_opaque_key(some), written_as_numbered_key(known)
+    sampled = spread(known)
+    finding = looks_like(name, sampled, records=records)
+    shaped = written_as_key(sampled) and may_be_shaped(name, _kind_of(name, sampled, records, finding))
+    opaque, numbered = written_as_opaque_key(sampled), written_as_numbered_key(known)
     removed = removed and not written_as_amounts(known)
     return evidence_for(
         name, identifier=removed, finding=finding, key_shaped=shaped, opaque=opaque, numbered=numbered

@@ -426,8 +426,8 @@ def _converted(table: pa.Table, kind: str) -> Any:
 def _array(columns: Sequence[pa.ChunkedArray]) -> np.ndarray:
     """Return a 2-d array of the columns: of numbers if all are exact numbers, else of objects with None."""
     numeric = all(pa.types.is_integer(c.type) or pa.types.is_floating(c.type) for c in columns)
-    whole = all(pa.types.is_integer(c.type) and not c.null_count for c in columns)
-    if numeric and (whole or all(map(_fits_float, columns))):
+    all_integers = all(pa.types.is_integer(c.type) and not c.null_count for c in columns)
+    if numeric and (all_integers or all(map(_fits_float, columns))):
         return np.column_stack([column.to_numpy() for column in columns])
     array = np.empty((len(columns[0]), len(columns)), dtype=object)
     for index, column in enumerate(columns):

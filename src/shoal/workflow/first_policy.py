@@ -65,9 +65,9 @@ class FirstPolicy:
         """The notes; the first one asks for `known` and `keep` if `known` was not given."""
         if self.answers.known is not None:
             return self.notes
-        many = len(self.unrecognized)
-        stay = "stays a quasi-identifier" if many == 1 else "stay quasi-identifiers"
-        columns = f": {plural(many, 'unrecognized column')} {stay}" if many else ""
+        count = len(self.unrecognized)
+        stay = "stays a quasi-identifier" if count == 1 else "stay quasi-identifiers"
+        columns = f": {plural(count, 'unrecognized column')} {stay}" if count else ""
         return (
             f"The policy was guessed{columns}. To retain more, name in known what an outsider could know, "
             "and in keep what the analyst needs.",

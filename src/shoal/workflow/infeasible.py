@@ -75,18 +75,18 @@ def _reason(problem: Problem, suppressed: int) -> str:
     """State which nodes are refused, and why the most general node is refused."""
     has_several_nodes = problem.lattice.size > 1
     others = has_several_nodes and not problem.monotone_models
-    every = f"all {number_text(problem.lattice.size)} nodes are refused; " if others else ""
+    all_nodes_text = f"all {number_text(problem.lattice.size)} nodes are refused; " if others else ""
     where = "the most general node" if has_several_nodes else "these levels"
     if not problem.acceptable(suppressed):
         return (
-            f"{every}at {where} {suppressed:,} of {problem.records:,} "
+            f"{all_nodes_text}at {where} {suppressed:,} of {problem.records:,} "
             f"records would have to be suppressed, and the limit is {problem.limit:,}."
         )
     classes = problem.classes(problem.lattice.top)
     violating = problem.violations(classes)
     pairs = zip(problem.models, _labels(problem.models), strict=True)
     names = [label for model, label in pairs if not model.holds(classes, violating)]
-    return f"{every}at {where} what remains violates {' and '.join(names)}."
+    return f"{all_nodes_text}at {where} what remains violates {' and '.join(names)}."
 
 
 @dataclass(frozen=True)
@@ -106,19 +106,21 @@ def unsatisfiable_models(problem: Problem) -> list[UnsatisfiableModel]:
         column: np.zeros(len(hierarchy.labels[0]), np.int64)
         for column, hierarchy in enumerate(problem.hierarchies)
     }
-    whole = Classes(problem.counts.roll_up(everything), problem.sensitive_info)
+    one_class = Classes(problem.counts.roll_up(everything), problem.sensitive_info)
     models = []
     for model, label in zip(problem.models, _labels(problem.models), strict=True):
-        if model.sizes_suffice or in_whole_records(model.unavoidable(whole), whole) < problem.records:
+        if model.sizes_suffice or in_whole_records(model.unavoidable(one_class), one_class) < problem.records:
             continue
-        reason, remedy = _unsatisfiable(model, label, whole)
+        reason, remedy = _unsatisfiable(model, label, one_class)
         models.append(UnsatisfiableModel(f"No recoding of this table satisfies {label}{reason}.", remedy))
     return models
 
 
-def _unsatisfiable(model: Model, label: str, whole: Classes) -> tuple[str, str]:
+def _unsatisfiable(model: Model, label: str, one_class: Classes) -> tuple[str, str]:
     """Return why one class of all records violates a model, and what to do if no setting helps."""
-    single_valued = [repr(name) for name in model.sensitive(whole.sensitive) if whole.distinct(name)[0] == 1]
+    single_valued = [
+        repr(name) for name in model.sensitive(one_class.sensitive) if one_class.distinct(name)[0] == 1
+    ]
     if single_valued:
         columns = (
             f"column {single_valued[0]} has"
@@ -126,10 +128,10 @@ def _unsatisfiable(model: Model, label: str, whole: Classes) -> tuple[str, str]:
             else f"columns {', '.join(single_valued)} have"
         )
         return f": {columns} one value", f"Leave out {label}, or apply it to a column with several values"
-    if model.population_table is not None and whole.in_population[0] == whole.records:
+    if model.population_table is not None and one_class.in_population[0] == one_class.records:
         remedy = f"Leave out {label}, or give a population that holds more than the table"
         return ": the table is the whole population", remedy
-    best = model.nearest(whole, 0)
+    best = model.nearest(one_class, 0)
     options = _changed_options(model, best) if best else {}
     reached = " and ".join(f"{name}={value}" for name, value in options.items())
     reason = f": one class of all records reaches {reached}" if reached else ""

@@ -194,8 +194,8 @@ class Inspection:
         if decimal is None:  # the texts include a code for unknown
             return range(len(texts))
         numbers = [number_of(text or "", decimal) for text in texts]
-        places = np.array([np.nan if number is None else float(number) for number in numbers])
-        order: list[int] = np.argsort(places, kind="stable").tolist()
+        positions = np.array([np.nan if number is None else float(number) for number in numbers])
+        order: list[int] = np.argsort(positions, kind="stable").tolist()
         return order
 
 

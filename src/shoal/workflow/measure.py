@@ -182,11 +182,15 @@ def _measure(classes: Classes, column: str) -> ColumnMeasurement:
     unbounded = int(np.isinf(enhanced).sum())
     too_many = len(classes) * len(sensitive.ordered) > _MOST_CELLS
     notes = []
-    every = f"of {plural(len(classes), 'class')}"
+    in_all_classes = f"of {plural(len(classes), 'class')}"
     if unbounded:
-        notes.append(f"enhanced_beta: no beta holds; a value gains more than -ln p in {unbounded:,} {every}.")
+        notes.append(
+            f"enhanced_beta: no beta holds; a value gains more than -ln p in {unbounded:,} {in_all_classes}."
+        )
     if without_value:
-        notes.append(f"delta: no delta holds; {without_value:,} {every} lack a value that the table has.")
+        notes.append(
+            f"delta: no delta holds; {without_value:,} {in_all_classes} lack a value that the table has."
+        )
     if too_many:
         notes.append(
             f"t_ordered: left out; {plural(len(sensitive.ordered), 'value')} in "

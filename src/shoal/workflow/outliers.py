@@ -102,7 +102,7 @@ def outliers_at(problem: Problem, node: Node, sets: Sequence[ColumnSubset]) -> O
     def records(rows: Any) -> int:
         return int(sizes[rows].sum())
 
-    nowhere = np.zeros(len(sizes), np.bool_)
+    no_rows = np.zeros(len(sizes), np.bool_)
     outliers = [
         Outlier(tuple(names[c] for c in found.columns), found.combinations, records(found.rows))
         for found in rares
@@ -113,14 +113,14 @@ def outliers_at(problem: Problem, node: Node, sets: Sequence[ColumnSubset]) -> O
         matches = [found for found in rares if index in found.columns]
         rows = np.logical_or.reduce([found.rows for found in matches])
         by_column.append(Outlier((name,), sum(found.combinations for found in matches), records(rows)))
-    everywhere = np.logical_or.reduce([nowhere, *[found.rows for found in rares]])
+    rare_rows = np.logical_or.reduce([no_rows, *[found.rows for found in rares]])
     return Outliers(
         k=problem.least_size,
         levels=dict(zip(names, node, strict=True)),
         tested=len(rares),
         found=tuple(sorted(outliers, key=lambda outlier: (-outlier.combinations, -outlier.records))),
         columns=tuple(by_column),
-        records=records(everywhere),
+        records=records(rare_rows),
     )
 
 

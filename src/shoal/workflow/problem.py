@@ -224,7 +224,9 @@ def without_unused_label(
     """Remove a label that the search does not need: it was counted only to measure losses."""
     used = {*policy.roles.quasi_identifiers, *policy.sensitive_needed, *policy.units}
     columns = {name: name for name in counts.sensitive if not name.startswith(LABEL)}
-    return counts.rename_sensitive(columns), {name: of for name, of in domains.items() if name in used}
+    return counts.rename_sensitive(columns), {
+        name: domain for name, domain in domains.items() if name in used
+    }
 
 
 def _merge_alike(

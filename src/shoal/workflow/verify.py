@@ -227,9 +227,9 @@ def verify(
         known: Reference = {} if made is None else made.reference
         recoded = None
         if reference is not None:
-            whole = s.open(reference, "reference")
-            known = reference_in(whole, policy.sensitive_needed)
-            recoded = None if made is None else partial(recode_reference, whole, made)
+            reference_table = s.open(reference, "reference")
+            known = reference_in(reference_table, policy.sensitive_needed)
+            recoded = None if made is None else partial(recode_reference, reference_table, made)
         of_release = made or (_recipe_beside(release) if policy.masks else None)
         masks = False if masks is None and of_release is not None and of_release.masked == 0 else masks
         return judge(
@@ -486,14 +486,14 @@ def _matches(counts: Counts, domains: Mapping[str, Domain], columns: int) -> Cla
 
     codes = [counts.codes(column) for column in range(columns)]
     stars = [np.array([text == TOP for text in domain.texts], np.bool_) for domain in domains.values()]
-    blanks = np.stack([star[of] for star, of in zip(stars, codes, strict=False)])
+    blanks = np.stack([star[column_codes] for star, column_codes in zip(stars, codes, strict=False)])
     return Classes(of_sizes(match_sizes(codes, blanks, counts.sizes)))
 
 
-def _check_same(release: _CountedClasses, whole: _CountedClasses, quasi: Sequence[str]) -> None:
+def _check_same(release: _CountedClasses, recoded: _CountedClasses, quasi: Sequence[str]) -> None:
     """Raise if the recoded input has other classes than the release."""
     released, expected = (
-        class_sizes(table.classes.counts, table.domains, quasi) for table in (release, whole)
+        class_sizes(table.classes.counts, table.domains, quasi) for table in (release, recoded)
     )
     if released != expected:
         different = len((released - expected) | (expected - released))

@@ -267,8 +267,8 @@ class LatticeCharts:
         self.title = elements.message("", "")
         self.distribution = DistributionCard(tab.dark)
         # Records of many columns need the whole width.
-        many = "many" if len(tab.workspace.table.quasi_identifiers) > 4 else ""
-        with elements.box(f"split halves lower {many}"):
+        column_class = "many" if len(tab.workspace.table.quasi_identifiers) > 4 else ""
+        with elements.box(f"split halves lower {column_class}"):
             text = "By coverage, as the release reports it; a suppressed record retains nothing."
             with elements.card("What is retained of each column", text):
                 self.retained = charts.add_chart(tab.dark, 260)

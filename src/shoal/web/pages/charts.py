@@ -103,14 +103,14 @@ def _theme(dark: bool) -> dict[str, Any]:
     }
 
 
-def _line(text: str, colour: str, position: str, **at: float) -> dict[str, Any]:
+def _line(text: str, colour: str, position: str, **position_options: float) -> dict[str, Any]:
     """Return a dashed line across a chart, with its label."""
     return {
         "symbol": "none",
         "silent": True,
         "lineStyle": {"color": colour, "type": "dashed"},
         "label": {"formatter": text, "color": colour, "position": position, "rotate": 0},
-        "data": [at],
+        "data": [position_options],
     }
 
 
@@ -329,7 +329,7 @@ def _point(x: float, y: float, point: Point, limit: int) -> dict[str, Any]:
 
 def _height_axis(top: int) -> dict[str, Any]:
     """Return the axis of heights, with about eight labels."""
-    every = max(1, -(-top // 8))
+    interval = max(1, -(-top // 8))
     return {
         "name": "steps coarser, all columns together",
         "nameGap": 26,
@@ -339,7 +339,7 @@ def _height_axis(top: int) -> dict[str, Any]:
         "interval": 0.5,
         "splitLine": {"show": False},
         "axisLine": {"show": False},
-        "axisLabel": {":formatter": f"v => Number.isInteger(v) && v % {every} === 0 ? v : ''"},
+        "axisLabel": {":formatter": f"v => Number.isInteger(v) && v % {interval} === 0 ? v : ''"},
     }
 
 

@@ -82,8 +82,8 @@ class ColumnRows:
                 self.bulk = elements.bare_select(options, "", self.set_roles)
 
     def _bulk_label(self) -> str:
-        every = len(self.names) == len(self.tab.workspace.table.loaded.names)
-        return f"Role of all {len(self.names):,} {'columns' if every else 'that match'}"
+        shows_all = len(self.names) == len(self.tab.workspace.table.loaded.names)
+        return f"Role of all {len(self.names):,} {'columns' if shows_all else 'that match'}"
 
     def set_filter(self, text: str) -> None:
         """Show the columns whose name, type or role contains a text."""

@@ -131,9 +131,9 @@ def _show_sets(title: str, description: str, sets: Sets, measure: str) -> None:
         ]
         with elements.box("scroll", style="max-height: 420px"):
             elements.table(["Columns", f"reaches {measure}", "records below"], rows, right=(1, 2))
-        more = len(sets.findings) - _MAX_SETS
-        if more > 0:
-            elements.note(f"and {more:,} more")
+        hidden = len(sets.findings) - _MAX_SETS
+        if hidden > 0:
+            elements.note(f"and {hidden:,} more")
         if not sets.complete:
             elements.tag("p", "The time limit was reached: there may be others.", "warn small")
 

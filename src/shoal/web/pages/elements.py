@@ -354,8 +354,8 @@ def table(
     """
     aligned = set(right)
 
-    def cell(name: str, column: int, value: Any, more: str = "") -> str:
-        kinds = " ".join(part for part in ("r" if column in aligned else "", more) if part)
+    def cell(name: str, column: int, value: Any, extra: str = "") -> str:
+        kinds = " ".join(part for part in ("r" if column in aligned else "", extra) if part)
         text = html.escape(str(value))
         if name == "th":
             return f'<th class="{kinds}" scope="col">{text}</th>'

@@ -26,11 +26,11 @@ class RowsGrid:
         self.tab, self.which, self.columns = tab, which, columns
         self.below, self.k = False, tab.workspace.rows.least
         k = self.k
-        of = "the table" if which == "table" else "the release"
+        title = "the table" if which == "table" else "the release"
         with elements.box("tight", data_grid=which):
             text = f"Only records in classes of fewer than {k:,}"
             elements.checkbox(text, False, self.set_below)
-            label = f"Rows of {of}; in classes of fewer than {k:,} records they are marked"
+            label = f"Rows of {title}; in classes of fewer than {k:,} records they are marked"
             with elements.box("", role="region", aria_label=label):
                 self.grid = ui.aggrid(self.options(), theme="quartz").classes("rows")
 

@@ -186,9 +186,9 @@ def _cookie_name(origin: Origin) -> str:
     return f"{'__Host-' if origin.secure else ''}shoal-studio-{origin.port}"
 
 
-def _set_cookie(origin: Origin, secret: str, more: str = "") -> dict[str, str]:
+def _set_cookie(origin: Origin, secret: str, attributes: str = "") -> dict[str, str]:
     secure = "; Secure" if origin.secure else ""
-    value = f"{_cookie_name(origin)}={secret}; HttpOnly; SameSite=Strict; Path=/{secure}{more}"
+    value = f"{_cookie_name(origin)}={secret}; HttpOnly; SameSite=Strict; Path=/{secure}{attributes}"
     return {"set-cookie": value}
 
 

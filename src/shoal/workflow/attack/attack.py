@@ -114,9 +114,9 @@ class Attack(HasDocument):
             for person in self.revealed
         ]
         title = "Persons who are singled out, and what is learnt"
-        more = self.singled_out - len(rows)
+        omitted = self.singled_out - len(rows)
         return Table(
-            title, headers, rows, left=range(len(headers)), note=f"and {more:,} more" if more else ""
+            title, headers, rows, left=range(len(headers)), note=f"and {omitted:,} more" if omitted else ""
         )
 
 
@@ -270,8 +270,8 @@ def _only(counts: Counts, name: str, domain: Domain) -> IntArray:
 def _exposure(sizes: IntArray, people: IntArray) -> Exposure:
     """Count the persons by the size of their match set; persons without a match are left out."""
     inside = sizes > 0
-    distinct_sizes, of = np.unique(sizes[inside], return_inverse=True)
-    persons = np.bincount(of, people[inside], len(distinct_sizes)).astype(np.int64)
+    distinct_sizes, size_index = np.unique(sizes[inside], return_inverse=True)
+    persons = np.bincount(size_index, people[inside], len(distinct_sizes)).astype(np.int64)
     return Exposure(tuple(distinct_sizes.tolist()), tuple(persons.tolist()))
 
 

@@ -190,7 +190,7 @@ def check_readable(
     column: ReleasedColumn,
     labels: Sequence[Meaning],
     values: ValueIndex,
-    more: Sequence[Iterable[str]],
+    rule_labels: Sequence[Iterable[str]],
     compatible: Compatible,
     notes: list[str],
 ) -> bool:
@@ -203,13 +203,13 @@ def check_readable(
     if not specific_labels or not known:
         return True
     unmatched = (np.diff(compatible.starts) == 0) & ~values.everything
-    unread = int((unmatched & ~_is_read(column, specific_labels, values, more)).sum())
+    unread = int((unmatched & ~_is_read(column, specific_labels, values, rule_labels)).sum())
     if unread:
-        many = plural(unread, "known value")
+        unread_text = plural(unread, "known value")
         match = "matches" if unread == 1 else "match"
         notes.append(
-            f"{many} of {column.name!r} could not be read and {match} no record. Write values as in the "
-            "table that was released; dates also as 2024-03-05, numbers as 36.6."
+            f"{unread_text} of {column.name!r} could not be read and {match} no record. Write values as in "
+            "the table that was released; dates also as 2024-03-05, numbers as 36.6."
         )
     elif 2 * (unmatched_values := int(unmatched.sum())) >= known:
         notes.append(
@@ -220,7 +220,10 @@ def check_readable(
 
 
 def _is_read(
-    column: ReleasedColumn, labels: Sequence[Meaning], values: ValueIndex, more: Sequence[Iterable[str]]
+    column: ReleasedColumn,
+    labels: Sequence[Meaning],
+    values: ValueIndex,
+    rule_labels: Sequence[Iterable[str]],
 ) -> BoolArray:
     """Return which values could be read: those on a scale, or words if the column contains words."""
     rule = column.reader.rule
@@ -228,7 +231,8 @@ def _is_read(
         return values.on_scales()
     if rule is not None and rule.listed():
         return np.array(
-            [any(True for _ in rule_labels) for rule_labels in more] or [False] * len(values.everything)
+            [any(True for _ in labels_of_value) for labels_of_value in rule_labels]
+            or [False] * len(values.everything)
         )
     if rule is not None or not all(label.spans for label in labels):
         return np.ones(len(values.everything), np.bool_)
@@ -298,11 +302,11 @@ def match_column(
             f"{_labels(as_is)} of {column.name!r} equal no known value and were taken for values that no "
             "known person has. Give the policy or the recipe if they may be groups."
         )
-    more = labels_by_rule(rule, written) if rule is not None and len(column.parts) == 1 else ()
+    rule_labels = labels_by_rule(rule, written) if rule is not None and len(column.parts) == 1 else ()
     if isinstance(rule, Prefix):  # the rule labels each code: 1* excludes codes that have their own group
         labels = [replace(label, prefixes=()) if _is_rule_label(rule, label) else label for label in labels]
-    compatible = match_labels(column.name, labels, values, more)
-    return compatible, check_readable(column, labels, values, more, compatible, notes)
+    compatible = match_labels(column.name, labels, values, rule_labels)
+    return compatible, check_readable(column, labels, values, rule_labels, compatible, notes)
 
 
 def _read(
@@ -360,8 +364,10 @@ def match_labels(
                 f"Column {name!r} has too many labels for too many values. Round its known values."
             )
         pieces.append(matches)
-    of = np.concatenate(pieces) if pieces else _NOTHING
+    value_of_pair = np.concatenate(pieces) if pieces else _NOTHING
     label_codes = np.repeat(np.arange(len(labels)), [len(piece) for piece in pieces])
-    order = np.argsort(of, kind="stable")  # labels ascend within a value
-    starts = np.append(0, np.cumsum(np.bincount(of, minlength=len(values.everything)))).astype(np.int64)
+    order = np.argsort(value_of_pair, kind="stable")  # labels ascend within a value
+    starts = np.append(0, np.cumsum(np.bincount(value_of_pair, minlength=len(values.everything)))).astype(
+        np.int64
+    )
     return Compatible(everything, values.everything, starts, label_codes[order])

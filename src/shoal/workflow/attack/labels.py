@@ -81,9 +81,9 @@ class Reader:
         meanings = []
         for text in texts:
             meaning = EVERYTHING if text is None else self.label(text, spans_by_text[text])
-            more = other_spans.get(text or "", ())
-            if more and not meaning.everything:
-                spans = tuple(dict.fromkeys((*meaning.spans, *more)))
+            extra = other_spans.get(text or "", ())
+            if extra and not meaning.everything:
+                spans = tuple(dict.fromkeys((*meaning.spans, *extra)))
                 meaning = replace(meaning, spans=spans, understood=True)
             meanings.append(meaning)
         return meanings
@@ -181,7 +181,7 @@ class Reader:
                     return Span(a.scale, a.low, b.high)
         return None
 
-    def _shaped(self, text: str, places: tuple[Span, ...] | None = None) -> Meaning:
+    def _shaped(self, text: str, positions: tuple[Span, ...] | None = None) -> Meaning:
         label_texts = frozenset([text])
         if text[0] == text[-1] == '"' and len(text) > 2:  # a quoted value that resembles another label
             return Meaning(texts=label_texts | {text[1:-1]}, spans=self._places(text[1:-1]))
@@ -199,11 +199,11 @@ class Reader:
         if TOP in text and (self.rule is None or isinstance(self.rule, Prefix)):
             prefix = text[: text.index(TOP)]
             return Meaning(texts=label_texts, prefixes=(prefix,)) if prefix else EVERYTHING
-        places = tuple(dict.fromkeys([*spans, *(self._places(text) if places is None else places)]))
+        positions = tuple(dict.fromkeys([*spans, *(self._places(text) if positions is None else positions)]))
         plain = isinstance(self.rule, Flat | Prefix | RareValues | Classified)  # any other text is a value
         lists = self.rule is not None and not self.rule.scale and bool(self.rule.listed())
-        read = bool(places and not lists) or bool(between) or plain
-        return Meaning(texts=label_texts, spans=places, understood=read)
+        read = bool(positions and not lists) or bool(between) or plain
+        return Meaning(texts=label_texts, spans=positions, understood=read)
 
     def _may_be(self, scale: str) -> bool:
         return self.rule is None or self.rule.scale == scale
@@ -266,14 +266,14 @@ def stretches(texts: Sequence[str], rule: Builder | None) -> dict[str, tuple[Flo
 
     A column's rule defines how texts are read; without one they are interpreted by their form.
     """
-    places = dict((rule or _AS_IS).positions_by_scale(texts))
+    positions = dict((rule or _AS_IS).positions_by_scale(texts))
     if rule is None:
         times = [index for index, text in enumerate(texts) if ":" in text.strip()[:3]]  # not in a date
-        places["minute"] = np.full(len(texts), np.nan)
-        places["minute"][times] = _TIMES.positions([texts[index] for index in times])
-    ends = {scale: (low, low) for scale, low in places.items()}
+        positions["minute"] = np.full(len(texts), np.nan)
+        positions["minute"][times] = _TIMES.positions([texts[index] for index in times])
+    ends = {scale: (low, low) for scale, low in positions.items()}
     if "day" in ends:  # a date without a time covers the whole day
-        low = places["day"]
+        low = positions["day"]
         ends["day"] = low, np.where(low == np.floor(low), np.nextafter(low + 1, 0), low)
     return ends
 

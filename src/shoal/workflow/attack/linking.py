@@ -61,19 +61,19 @@ def _children(
     tree: CombinationTree,
     lists: Lists,
     active: IntArray,
-    at: int,
+    next_index: int,
 ) -> int:
     """Append the compatible nodes from begin up to end; return the index for the next node."""
     value_index = lists.offset[depth] + value
     if lists.free[value_index]:
         for node in range(begin, end):
-            active[at] = node
-            at += 1
-        return at
+            active[next_index] = node
+            next_index += 1
+        return next_index
     wild = lists.wild[depth]
     while begin < end and tree.labels[begin] < wild:
-        active[at] = begin
-        at += 1
+        active[next_index] = begin
+        next_index += 1
         begin += 1
     low, high = lists.starts[value_index], lists.starts[value_index + 1]
     if high - low < end - begin:
@@ -82,24 +82,24 @@ def _children(
             if begin == end:
                 break
             if tree.labels[begin] == lists.labels[child]:
-                active[at] = begin
-                at += 1
+                active[next_index] = begin
+                next_index += 1
     elif lists.width[depth]:
         word = lists.begin[depth] + value * lists.width[depth]
         for node in range(begin, end):
             label = tree.labels[node]
             if (lists.bits[word + (label >> 5)] >> (label & 31)) & 1:
-                active[at] = node
-                at += 1
+                active[next_index] = node
+                next_index += 1
     else:
         for node in range(begin, end):
             low = _lower(lists.labels, low, high, tree.labels[node])
             if low == high:
                 break
             if lists.labels[low] == tree.labels[node]:
-                active[at] = node
-                at += 1
-    return at
+                active[next_index] = node
+                next_index += 1
+    return next_index
 
 
 @compiled
@@ -114,15 +114,17 @@ def _descend(
 ) -> None:
     """Find the nodes compatible with a row; depths before `from_depth` are reused from the previous row."""
     for depth in range(from_depth, len(known)):
-        at = tree.base[depth]
+        next_index = tree.base[depth]
         value = known[depth, row]
         if depth == 0:
-            at = _children(tree.base[0], tree.base[1], 0, value, tree, lists, active, at)
+            next_index = _children(tree.base[0], tree.base[1], 0, value, tree, lists, active, next_index)
         else:
             for above in range(tree.base[depth - 1], ends[depth - 1]):
                 node = active[above]
-                at = _children(tree.first[node], tree.first[node + 1], depth, value, tree, lists, active, at)
-        ends[depth] = at
+                next_index = _children(
+                    tree.first[node], tree.first[node + 1], depth, value, tree, lists, active, next_index
+                )
+        ends[depth] = next_index
 
 
 @compiled
@@ -251,8 +253,8 @@ def link(
     """Return how many records each known combination matches, and their only code per sensitive column."""
     pairs = [column.with_equal_values_merged() for column in columns]
     values = [codes[column_values] for (codes, _), column_values in zip(pairs, known, strict=True)]
-    of = numbered(packed(values))
-    rows = np.unique(of, return_index=True)[1]
+    class_of = numbered(packed(values))
+    rows = np.unique(class_of, return_index=True)[1]
     values = [column_values[rows] for column_values in values]
     both = joined(released, values, [column for _, column in pairs], sizes)
     matches, learnt = np.empty(len(rows), np.int64), np.empty((len(only), len(rows)), np.int64)
@@ -268,7 +270,7 @@ def link(
     )
     inverse = np.empty(len(rows), np.int64)
     inverse[both.rows] = np.arange(len(rows))
-    return matches[inverse][of], learnt[:, inverse][:, of]
+    return matches[inverse][class_of], learnt[:, inverse][:, class_of]
 
 
 @dataclass(frozen=True)
@@ -352,9 +354,9 @@ def _lists(columns: Sequence[Compatible], ranks: Sequence[IntArray]) -> Lists:
     for column, rank in zip(columns, ranks, strict=True):
         offset.append(values)
         starts.append(column.starts + before)
-        of = np.repeat(np.arange(len(column.free)), np.diff(column.starts))
+        value_of = np.repeat(np.arange(len(column.free)), np.diff(column.starts))
         new = rank[column.labels]
-        labels.append(new[np.lexsort((new, of))])
+        labels.append(new[np.lexsort((new, value_of))])
         free.append(np.append(column.free, False))
         values += len(column.starts)
         before += len(new)
@@ -379,6 +381,6 @@ def _bits(column: Compatible, labels: IntArray) -> tuple[IntArray, int]:
     if width * len(column.free) > _WORDS:
         return np.empty(0, np.int64), 0
     words = np.zeros(width * len(column.free), np.int64)
-    of = np.repeat(np.arange(len(column.free)), np.diff(column.starts))
-    np.bitwise_or.at(words, of * width + (labels >> 5), np.int64(1) << (labels & 31))
+    value_of = np.repeat(np.arange(len(column.free)), np.diff(column.starts))
+    np.bitwise_or.at(words, value_of * width + (labels >> 5), np.int64(1) << (labels & 31))
     return words, width

@@ -201,11 +201,11 @@ def _exact(table: OpenTable, releases: Sequence[tuple[OpenTable, Recipe]]) -> In
     """Group records by their classes in both releases; return the sizes of the groups."""
     for _, recipe in releases:
         check_columns(recipe.policy, table.columns)
-    every = [recipe.policy.roles.quasi_identifiers for _, recipe in releases]
-    columns = list(dict.fromkeys(name for names in every for name in names))
+    columns_by_release = [recipe.policy.roles.quasi_identifiers for _, recipe in releases]
+    columns = list(dict.fromkeys(name for names in columns_by_release for name in names))
     counts = table.count(columns)[0].in_memory()
     classes_by_release = []
-    for (release, recipe), names in zip(releases, every, strict=True):
+    for (release, recipe), names in zip(releases, columns_by_release, strict=True):
         release_counts, domains, classes = _classes(table, recipe)
         both = []
         for index, name in enumerate(names):
@@ -236,8 +236,8 @@ def _classes(table: OpenTable, recipe: Recipe) -> tuple[Counts, Mapping[str, Dom
     except Infeasible:
         raise UsageError(_OTHERS) from None
     recoded = recode(problem, evaluation)
-    of = _class_of(counts, recoded.recoding)  # classes are numbered as they first appear
-    return counts, domains, np.where(recoded.suppressed[of], -1, of)
+    class_of = _class_of(counts, recoded.recoding)  # classes are numbered as they first appear
+    return counts, domains, np.where(recoded.suppressed[class_of], -1, class_of)
 
 
 _BY_CHANCE = (
@@ -350,8 +350,8 @@ def _side(
     counts = counts.in_memory()
     written = {part: column.reader.written for column in columns for part in column.parts}
     domains = {name: _unescaped(domain, written.get(name, ())) for name, domain in domains.items()}
-    of = numbered(packed([counts.codes(index) for index in range(len(parts))]))
-    first = np.unique(of, return_index=True)[1]
+    class_of = numbered(packed([counts.codes(index) for index in range(len(parts))]))
+    first = np.unique(class_of, return_index=True)[1]
     codes, meanings, texts = [], [], []
     index = 0
     for column in columns[: len(common)]:
@@ -361,7 +361,7 @@ def _side(
         texts.append(released)
         index += len(column.parts)
     values = [(counts.codes(len(parts) + n), domains[name]) for n, name in enumerate(links)]
-    return _Side(codes, meanings, texts, len(columns) > len(common), of, values, counts.sizes)
+    return _Side(codes, meanings, texts, len(columns) > len(common), class_of, values, counts.sizes)
 
 
 def _unescaped(domain: Domain, written: Collection[str]) -> Domain:
@@ -406,10 +406,11 @@ def _compare_same_classes(
         for part, table in zip((keys[:cut], keys[cut:]), tables, strict=True)
     )
     both = np.minimum(new_sizes, old_sizes)
-    of = np.empty(size, np.int64)
-    of[keys] = np.concatenate([table[0] for table in tables])
+    class_of = np.empty(size, np.int64)
+    class_of[keys] = np.concatenate([table[0] for table in tables])
     return _summary(
-        [np.bincount(of, part).astype(np.int64) for part in (both, new_sizes - both, old_sizes - both)], k
+        [np.bincount(class_of, part).astype(np.int64) for part in (both, new_sizes - both, old_sizes - both)],
+        k,
     )
 
 
@@ -466,7 +467,7 @@ def _grouped(side: _Side, ids: IntArray, order: IntArray) -> tuple[IntArray, Int
     """Sort the linking values of records by class, in the given order of classes."""
     positions = np.empty(len(order), np.int64)
     positions[order] = np.arange(len(order))
-    of = positions[side.of]
-    rows = np.lexsort((ids, of))
-    starts = np.append(0, np.cumsum(np.bincount(of, minlength=len(order)))).astype(np.int64)
+    class_of = positions[side.of]
+    rows = np.lexsort((ids, class_of))
+    starts = np.append(0, np.cumsum(np.bincount(class_of, minlength=len(order)))).astype(np.int64)
     return starts, ids[rows], side.sizes[rows]

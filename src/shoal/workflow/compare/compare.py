@@ -337,8 +337,10 @@ def _policies(
 
     An algorithm that the policy does not allow is added to `refused`; raise if all algorithms are refused.
     """
-    every = [name for name in ALGORITHMS if policy.label or not ALGORITHMS.create(name).needs_label]
-    searches = _distinct("algorithms", algorithms, every)
+    default_algorithms = [
+        name for name in ALGORITHMS if policy.label or not ALGORITHMS.create(name).needs_label
+    ]
+    searches = _distinct("algorithms", algorithms, default_algorithms)
     suitable = []
     for algorithm in searches:
         try:

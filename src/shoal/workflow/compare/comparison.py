@@ -176,8 +176,12 @@ class _Layout:
         limits = dict.fromkeys(row.limit_asked for row in sorted(rows, key=lambda row: row.limit_records))
         with_result = [row for row in rows if row.loss is not None]
         ks = sorted({row.k for row in with_result}, key=lambda k: k or 0)
-        at = {(row.limit_asked, row.k) for row in with_result}
-        return cls([limit for limit, _ in at] if len(at) == 1 else list(limits), ks, len(at) == 1)
+        settings = {(row.limit_asked, row.k) for row in with_result}
+        return cls(
+            [limit for limit, _ in settings] if len(settings) == 1 else list(limits),
+            ks,
+            len(settings) == 1,
+        )
 
     @property
     def by_k(self) -> bool:
@@ -208,9 +212,9 @@ class _Layout:
         panels: list[dict[str, list[tuple[float, float]]]] = [{} for _ in self.headings]
         for row in sorted(rows, key=lambda row: (row.limit_records, row.k or 0)):
             y = value(row)
-            at = (row.k or 0) if self.by_k else self.limits.index(row.limit_asked)
+            x = (row.k or 0) if self.by_k else self.limits.index(row.limit_asked)
             if y is not None:
-                panels[self.panel(row)].setdefault(row.algorithm, []).append((at, y))
+                panels[self.panel(row)].setdefault(row.algorithm, []).append((x, y))
         return Strip(label, panels, percent)
 
     def notes(self, rows: Sequence[ComparisonRow]) -> list[str]:
@@ -297,7 +301,7 @@ class Comparison(HasDocument):
 
 def _reasons(rows: Sequence[ComparisonRow]) -> Iterator[str]:
     """Yield the reasons why rows have no result, each once; the text is that of the first k."""
-    every = _grouped(((row.algorithm, row.metric, row.limit_asked), row) for row in rows)
+    all_searches = _grouped(((row.algorithm, row.metric, row.limit_asked), row) for row in rows)
     without = _grouped(
         ((row.algorithm, row.metric, row.limit_asked, row.outcome), row) for row in rows if row.outcome
     )
@@ -306,7 +310,7 @@ def _reasons(rows: Sequence[ComparisonRow]) -> Iterator[str]:
             (
                 name,
                 metric,
-                _ks(failed, every[name, metric, limit]),
+                _ks(failed, all_searches[name, metric, limit]),
                 f"{failed[0].outcome}: {failed[0].reason}",
             ),
             limit[1],
@@ -318,9 +322,9 @@ def _reasons(rows: Sequence[ComparisonRow]) -> Iterator[str]:
         yield f"{', '.join(algorithms)} ({metric}, limit {', '.join(limits)}{ks}): {note}"
 
 
-def _ks(failed: Sequence[ComparisonRow], every: Sequence[ComparisonRow]) -> str:
+def _ks(failed: Sequence[ComparisonRow], all_searches: Sequence[ComparisonRow]) -> str:
     """Name the k of the rows without a result; empty if no row has a result."""
-    if len(failed) == len(every):
+    if len(failed) == len(all_searches):
         return ""
     return f", k {failed[0].k}" + (f" to {failed[-1].k}" if len(failed) > 1 else "")
 

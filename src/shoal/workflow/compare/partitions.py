@@ -133,15 +133,15 @@ def _axis(hierarchy: Hierarchy, counts: IntArray) -> PictureAxis:
     """Position numbers and dates by their scale, other values in the order of their hierarchy."""
     order = arranged(hierarchy, counts, ties=True).values
     if hierarchy.positions is None:
-        places = np.empty(len(order))
-        places[order] = np.arange(len(order))
+        positions = np.empty(len(order))
+        positions[order] = np.arange(len(order))
     else:
-        places = hierarchy.positions.astype(np.float64)
-    shown = order[np.isfinite(places[order])]
-    steps = np.diff(np.unique(places[shown]))
+        positions = hierarchy.positions.astype(np.float64)
+    shown = order[np.isfinite(positions[order])]
+    steps = np.diff(np.unique(positions[shown]))
     labelled = shown[np.unique(np.linspace(0, len(shown) - 1, min(_TICKS, len(shown))).round().astype(int))]
-    ticks = {float(places[value]): hierarchy.labels[0][value] for value in labelled.tolist()}
-    return PictureAxis(hierarchy.name, places, float(steps.min()) / 2 if len(steps) else 0.5, ticks)
+    ticks = {float(positions[value]): hierarchy.labels[0][value] for value in labelled.tolist()}
+    return PictureAxis(hierarchy.name, positions, float(steps.min()) / 2 if len(steps) else 0.5, ticks)
 
 
 def _places(problem: Problem, axes: Sequence[PictureAxis]) -> list[FloatArray]:
@@ -157,13 +157,13 @@ def _boxes(problem: Problem, recoding: Recoding) -> FloatArray:
     released_classes = np.flatnonzero(~regions.suppressed)
     sides = []
     axes = _axes(problem)
-    for column, places in enumerate(_places(problem, axes)):
+    for column, positions in enumerate(_places(problem, axes)):
         groups = regions.groups[column] if recoding.uniform else np.arange(len(regions.suppressed))
-        has_place = np.isfinite(places[regions.rows])
-        of, at = groups[regions.classes[has_place]], places[regions.rows[has_place]]
+        has_place = np.isfinite(positions[regions.rows])
+        group_of, position = groups[regions.classes[has_place]], positions[regions.rows[has_place]]
         low, high = np.full(int(groups.max()) + 1, np.inf), np.full(int(groups.max()) + 1, -np.inf)
-        np.minimum.at(low, of, at)
-        np.maximum.at(high, of, at)
+        np.minimum.at(low, group_of, position)
+        np.maximum.at(high, group_of, position)
         sides += [
             low[groups[released_classes]] - axes[column].pad,
             high[groups[released_classes]] + axes[column].pad,

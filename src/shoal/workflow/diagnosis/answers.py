@@ -75,8 +75,8 @@ def _sets(values: _AnswerValues) -> Document:
     condition = f"{measure} is {_bound(values, kind)}{_after_suppression(values)}"
     columns = len(values["columns"])
     most = min(values.get("max_size", columns), columns)
-    every = written(number_of_sets(columns, most))
-    counted = f"{values['counts']:,} of {every} sets{_at_most_columns(values)} were counted."
+    total = written(number_of_sets(columns, most))
+    counted = f"{values['counts']:,} of {total} sets{_at_most_columns(values)} were counted."
     if not sets:
         return Document(values["text"], notes=[_no_set(values, condition), counted])
     size = len(sets[0]["columns"])
@@ -94,8 +94,8 @@ def _sets(values: _AnswerValues) -> Document:
 
 def _no_set(values: _AnswerValues, condition: str) -> str:
     """State that there is no such set, or that none was found among the counted sets."""
-    measure, whole = values["measure"], values["whole"]
-    safe = whole >= values[measure] + (1 if values.get("at_most") else 0)
+    measure, of_all_columns = values["measure"], values["whole"]
+    safe = of_all_columns >= values[measure] + (1 if values.get("at_most") else 0)
     bounded = _at_most_columns(values)
     if safe or (values["complete"] and not bounded):
         return f"There is no set of columns whose {condition}."
@@ -104,7 +104,7 @@ def _no_set(values: _AnswerValues, condition: str) -> str:
     else:
         message = f"None found so far whose {condition}{f', among sets{bounded}' if bounded else ''}."
     after = _after_suppression(values)
-    return f"{message} All columns together are unsafe: their {measure} is {whole:,}{after}."
+    return f"{message} All columns together are unsafe: their {measure} is {of_all_columns:,}{after}."
 
 
 def _anonymity_of_sets(values: _AnswerValues) -> Document:

@@ -50,18 +50,20 @@ def diagnosis_plots(
         by_size[len(columns)].append(k)
     limit = limit_in_records(suppression_limit, diagnosis.records)
     after = f", at most {plural(limit, 'record')} suppressed" if limit else ""
-    every = diagnosis.number_of_sets(size)
+    total = diagnosis.number_of_sets(size)
     bounded = f"sets of at most {plural(size, 'column')}" if size < number else ""
-    stopped = "" if table.complete else f"stopped: {len(table):,} of {every:,} sets"
+    stopped = "" if table.complete else f"stopped: {len(table):,} of {total:,} sets"
     missing = ", ".join(filter(None, (bounded, stopped)))
     if not by_size:
         return [_curve(diagnosis)], f"{missing}, so that only what suppression costs is drawn"
-    of = f"{plural(len(table), 'set')} of {plural(number, 'column')}" + (f" ({missing})" if missing else "")
+    counted_text = f"{plural(len(table), 'set')} of {plural(number, 'column')}" + (
+        f" ({missing})" if missing else ""
+    )
     after += f"\n{missing}" if missing else ""
     plots = [
         _curve(diagnosis),
         _sets(diagnosis.measure, by_size, after),
-        _frontier(diagnosis.measure, by_size, of, after),
+        _frontier(diagnosis.measure, by_size, counted_text, after),
         *([] if bounded else _counts(diagnosis, limit, seconds)),
     ]
     return plots, missing
@@ -99,8 +101,8 @@ def _sets(measure: str, by_size: dict[int, list[float]], after: str) -> Figure:
         drawn_ks = sorted(ks)[:: -(-len(ks) // _DOTS)]
         # Deterministic jitter separates equal values, and the same plot always gives the same file.
         dots += [(size + 0.3 * ((index * 0.618) % 1 - 0.5), float(k)) for index, k in enumerate(drawn_ks)]
-        for name, of in (("largest", max), ("median", median), ("smallest", min)):
-            lines[name].append((float(size), float(of(ks))))
+        for name, summarize in (("largest", max), ("median", median), ("smallest", min)):
+            lines[name].append((float(size), float(summarize(ks))))
     panel = {"a set": dots, **lines}
     ticks = {float(size): str(size) for size in sorted(by_size)}
     title = f"{measure} of sets, by their number of columns{after}"
@@ -113,9 +115,9 @@ def _frontier(measure: str, by_size: dict[int, list[float]], of: str, after: str
     ks = sorted({1, *[k for values in by_size.values() for k in values]})
     total = sum(map(len, by_size.values()))
     best = {size: max(values) for size, values in by_size.items()}
-    every = sorted(k for values in by_size.values() for k in values)
+    all_k = sorted(k for values in by_size.values() for k in values)
     largest = [(float(k), float(max(size for size, most in best.items() if most >= k))) for k in ks]
-    share = [(float(k), (total - bisect_left(every, k)) / total) for k in ks]
+    share = [(float(k), (total - bisect_left(all_k, k)) / total) for k in ks]
     strips = [
         Strip("columns of the\nlargest safe set", [{of: largest}], percent=False),
         Strip("share of sets\nthat are safe", [{of: share}], percent=True),
@@ -128,8 +130,8 @@ def _frontier(measure: str, by_size: dict[int, list[float]], of: str, after: str
 
 def _counts(diagnosis: Diagnosis, limit: int, seconds: float | None) -> list[Figure]:
     """Draw how many sets questions 3 and 7 count for each k, unless there are too many or time runs out."""
-    every, measure = diagnosis.number_of_sets(), diagnosis.measure
-    if every > _COUNTED:
+    total, measure = diagnosis.number_of_sets(), diagnosis.measure
+    if total > _COUNTED:
         return []
     ks = [int(k) for k in round_ticks(diagnosis.records, 99) if k > 1]
     deadline = None if seconds is None else time.monotonic() + seconds
@@ -143,9 +145,9 @@ def _counts(diagnosis: Diagnosis, limit: int, seconds: float | None) -> list[Fig
             lines.setdefault(name, []).append((float(k), float(sets.counts)))
     if not lines:
         return []
-    lines["every set"] = [(float(ks[0]), float(every)), (float(ks[-1]), float(every))]
+    lines["every set"] = [(float(ks[0]), float(total)), (float(ks[-1]), float(total))]
     suppressed = f"\nquestion 7: at most {plural(limit, 'record')} suppressed" if limit else ""
-    title = f"Sets that are counted for each {measure}, of {every:,}{suppressed}"
+    title = f"Sets that are counted for each {measure}, of {total:,}{suppressed}"
     ticks = {float(k): f"{k:,}" for k in ks}
     strips = [Strip("sets counted", [lines], percent=False)]
     styles = {"every set": "steps"} if len(ks) > 1 else {}

@@ -186,11 +186,12 @@ class Diagnosis(HasDocument):
         """
         curve = self.curve(columns)
         if most is None:
-            every = [steps for steps in curve.measures.tolist() if steps]
+            strengths = [steps for steps in curve.measures.tolist() if steps]
         else:
-            every = [k * self._steps for k in range(1, self._most(most) + 1)]
+            strengths = [k * self._steps for k in range(1, self._most(most) + 1)]
         return tuple(
-            Suppression.of(self._value(steps), curve.records_below(steps), self.records) for steps in every
+            Suppression.of(self._value(steps), curve.records_below(steps), self.records)
+            for steps in strengths
         )
 
     def suppression_of_sets_by_k(
@@ -402,8 +403,8 @@ class Diagnosis(HasDocument):
             return SetFinding(columns, self._value(steps), suppressed)
 
         findings = tuple(finding(self._names(columns), *known[columns]) for columns in chosen)
-        whole = finding(self.columns, *result.whole)
-        return Sets(kind, findings, result.counts, result.complete, whole, result.full_size)
+        all_columns = finding(self.columns, *result.whole)
+        return Sets(kind, findings, result.counts, result.complete, all_columns, result.full_size)
 
     def _table(self, values_by_set: Mapping[ColumnIndices, T], complete: bool) -> SetTable[T]:
         ordered = sorted(values_by_set, key=lambda columns: (len(columns), columns))

@@ -300,7 +300,7 @@ def ask(diagnosis: Diagnosis, question: int | str, **options: Any) -> Answer:
     return Answer(
         question=int(question) if str(question).isdecimal() else question,
         text=question_asked.worded(at_most="at_most" in arguments, **_words(diagnosis)),
-        answer=_result_values(result, measure, every=question_asked.method == "unsafe_sets"),
+        answer=_result_values(result, measure, all_sets=question_asked.method == "unsafe_sets"),
         counts=getattr(result, "counts", 1),
         complete=getattr(result, "complete", True),
         measure=measure,
@@ -318,9 +318,9 @@ def _omitted(diagnosis: Diagnosis, result: Any, max_size: int | None) -> tuple[s
     """Describe what an answer does not cover because counting was stopped."""
     if getattr(result, "complete", True):
         return ()
-    every = diagnosis.number_of_sets(max_size)
+    total = diagnosis.number_of_sets(max_size)
     if isinstance(result, SetTable):
-        return (f"{written(every - result.counts)} of {written(every)} sets",)
+        return (f"{written(total - result.counts)} of {written(total)} sets",)
     sets = result.unsafe if isinstance(result, Overview) else result
     omitted = []
     if not sets.complete:
@@ -350,8 +350,10 @@ def check_options(
             advice = [Change(name, action="Leave out {}")]
             text = f"Question {question} does not take all of these settings."
             raise UsageError(text, field=name, advice=advice)
-    whole = ["max_size", "most"] if isinstance(arguments.get("k"), float) else ["k", "max_size", "most"]
-    arguments |= {name: check_whole(name, arguments[name]) for name in whole if name in arguments}
+    whole_numbers = (
+        ["max_size", "most"] if isinstance(arguments.get("k"), float) else ["k", "max_size", "most"]
+    )
+    arguments |= {name: check_whole(name, arguments[name]) for name in whole_numbers if name in arguments}
     if "suppression_limit" in arguments and isinstance(arguments["suppression_limit"], str):
         limit_in_records(arguments["suppression_limit"], 1)
     return arguments
@@ -374,10 +376,10 @@ def _privacy(diagnosis: Diagnosis) -> dict[str, Any]:
     return {**kind, **c, **({} if diagnosis.l is None else {"l": diagnosis.l})}
 
 
-def _result_values(result: Any, measure: str, *, every: bool) -> Any:
+def _result_values(result: Any, measure: str, *, all_sets: bool) -> Any:
     if isinstance(result, Sets):
-        every = every or result.kind == "maximal"  # the paper's algorithm counts every column of maximal sets
-        chosen = [finding.columns for finding in result.findings] if every else result.sets
+        all_sets = all_sets or result.kind == "maximal"  # the paper's algorithm lists all maximal sets
+        chosen = [finding.columns for finding in result.findings] if all_sets else result.sets
         return [list(columns) for columns in chosen]
     if isinstance(result, SetTable):
         return [{"columns": list(columns), **_entry(value, measure)} for columns, value in result.items()]

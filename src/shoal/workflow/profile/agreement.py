@@ -270,12 +270,12 @@ def _relaxation_table(rows: Sequence[Agreement], requests: int) -> Table:
 def _height_table(rows: Sequence[Agreement]) -> Table:
     by_score = {row.score: {group.at: group for group in row.by_height} for row in rows}
     lines = []
-    for at in next(iter(by_score.values())):
+    for height in next(iter(by_score.values())):
         for score in SCORES:
-            group = by_score[score][at]
+            group = by_score[score][height]
             deviation = (f"{group.height:.2f}", f"{group.suppressed:+,.0f}") if group.other else ("", "")
             lines.append(
-                (str(at), str(group.requests), score, str(group.missed), str(group.other), *deviation)
+                (str(height), str(group.requests), score, str(group.missed), str(group.other), *deviation)
             )
     return Table(
         f"Exact answers by height, versus partial profiles of {PUBLISHED_SHARE} without the run-time node",

@@ -66,12 +66,16 @@ def _checks(profile: Profile) -> Iterator[bool]:
         yield _is_joint(joint, len(numbers), profile.records)
     for name, parts in profile.losses.items():
         yield isinstance(name, str) and len(parts) == len(levels)
-        for part, of in zip(parts, levels, strict=True):
-            yield part.dtype.kind in "fi" and part.shape == (len(of),) and bool(np.isfinite(part).all())
+        for part, column_levels in zip(parts, levels, strict=True):
+            yield (
+                part.dtype.kind in "fi"
+                and part.shape == (len(column_levels),)
+                and bool(np.isfinite(part).all())
+            )
     yield set(profile.removable) <= set(names)
     grouping = profile.grouping
     for by_column in (grouping.groups, grouping.sizes, grouping.importances):
-        yield [len(column) for column in by_column] == [len(of) for of in levels]
+        yield [len(column) for column in by_column] == [len(column_levels) for column_levels in levels]
         yield all(_is_positive(number) for column in by_column for number in column)
     yield _is_policy_defaults(profile, dict(zip(names, lattice.heights, strict=True)))
     yield all(
@@ -246,12 +250,12 @@ def load(path: Path, make: type[Profile]) -> Profile:
     """Open a profile's file; raise if it is damaged or of another version."""
     try:
         with open(path, "rb") as file:
-            whole = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+            mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     except OSError as error:
         raise DataError(f"Cannot read the profile {quote(path)}: {error.strerror}.") from None
     except ValueError:  # the file is empty
         raise _damaged(path) from None
-    first = whole[:64].partition(b"\n")[0]
+    first = mapped[:64].partition(b"\n")[0]
     if not first.startswith(_MAGIC):
         raise DataError(
             f"{quote(path)} is not a profile. Make one with: shoal profile DATA --policy P --output F."
@@ -263,9 +267,9 @@ def load(path: Path, make: type[Profile]) -> Profile:
             "Make it again with: shoal profile."
         )
     try:
-        begin = whole.find(b"\n", len(first) + 1)
-        text = whole[len(first) + 1 : begin]
-        body = memoryview(whole)[begin + 1 :]
+        begin = mapped.find(b"\n", len(first) + 1)
+        text = mapped[len(first) + 1 : begin]
+        body = memoryview(mapped)[begin + 1 :]
         if begin < 0 or int(checksum, 16) != zlib.crc32(body, zlib.crc32(text)):
             raise ValueError
         profile = _profile(load_json(text, max_bytes=_MAX_HEADER), body, make)

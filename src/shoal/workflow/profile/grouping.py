@@ -176,25 +176,25 @@ def best_first(lattice: Lattice, grouping: Grouping, score: str) -> Iterator[int
     parts = _parts(grouping, score)
     sums = [sum((parts[column] for column in axis), np.zeros(1)) for axis in lattice.axes]
     order = [np.lexsort((-np.arange(len(levels)), -levels)).tolist() for levels in sums]
-    steps = [(-levels[places]).tolist() for levels, places in zip(sums, order, strict=True)]
+    steps = [(-levels[positions]).tolist() for levels, positions in zip(sums, order, strict=True)]
     strides = [prod(lattice.shape[axis + 1 :]) for axis in range(len(order))]
     members = [len(axis) for axis in lattice.axes]
 
-    def entry(total: float, places: tuple[int, ...], last: int) -> _Entry:
-        levels = [by_score[at] for by_score, at in zip(order, places, strict=True)]
+    def entry(total: float, positions: tuple[int, ...], last: int) -> _Entry:
+        levels = [by_score[position] for by_score, position in zip(order, positions, strict=True)]
         number = sum(map(mul, levels, strides))
-        return round(total, _DIGITS), -sum(map(mul, levels, members)), number, total, places, last
+        return round(total, _DIGITS), -sum(map(mul, levels, members)), number, total, positions, last
 
     waiting = [entry(fsum(step[0] for step in steps), (0,) * len(order), 0)]
     while waiting:
-        *_, number, total, places, last = heappop(waiting)
+        *_, number, total, positions, last = heappop(waiting)
         if number != top:
             yield number
         for axis in range(last, len(order)):
-            at = places[axis] + 1
-            if at < len(order[axis]):
-                worse = total + (steps[axis][at] - steps[axis][at - 1])
-                heappush(waiting, entry(worse, (*places[:axis], at, *places[axis + 1 :]), axis))
+            position = positions[axis] + 1
+            if position < len(order[axis]):
+                worse = total + (steps[axis][position] - steps[axis][position - 1])
+                heappush(waiting, entry(worse, (*positions[:axis], position, *positions[axis + 1 :]), axis))
 
 
 def share_of(share: float | str) -> Fraction:
@@ -253,8 +253,8 @@ def slices(
     known = tabulation.numbers
     if lattice.size > LARGEST_RANKED:
         nodes = (heights_in_turn if by == "height" else best_first)(lattice, grouping, score)
-        while some := list(islice(nodes, _BEST_FIRST)):
-            fresh = np.array(some)[~np.isin(some, known)]
+        while batch := list(islice(nodes, _BEST_FIRST)):
+            fresh = np.array(batch)[~np.isin(batch, known)]
             for counted in tabulation.slices(fresh, **size):
                 yield counted, lattice.size
         return

@@ -360,25 +360,25 @@ class RequestAnswer:
             return None
         greatest = profile.row_of(tuple(high.tolist())) if is_monotone(self.request.privacy) else None
         if greatest is not None:
-            places = np.array([greatest])
+            rows = np.array([greatest])
         else:
             inside = (profile.levels >= low) & (profile.levels <= high)
-            places = np.flatnonzero(inside.all(axis=1))
-        if not len(places):
+            rows = np.flatnonzero(inside.all(axis=1))
+        if not len(rows):
             return None
-        reached, suppressed = strongest(profile, request.privacy, name, request.limit, places)
-        order = (profile.numbers[places], profile.merged[places], suppressed, self.rank[places], -reached)
+        reached, suppressed = strongest(profile, request.privacy, name, request.limit, rows)
+        order = (profile.numbers[rows], profile.merged[rows], suppressed, self.rank[rows], -reached)
         best = int(np.lexsort(order)[0])
         value = strength_of(profile, request.privacy, name, int(reached[best]))
         if value is None:
             return None
         changed = {"least" if name == request.model else "l": value}
-        return self.offer(int(places[best]), suppressed=int(suppressed[best]), **changed)
+        return self.offer(int(rows[best]), suppressed=int(suppressed[best]), **changed)
 
-    def one_column(self, places: Sequence[int]) -> list[Offer]:
+    def one_column(self, rows: Sequence[int]) -> list[Offer]:
         """Offer, for each column alone, the lowest acceptable level above its max_level, best first."""
         ranked: list[tuple[tuple[int, ...], Offer]] = []
-        for axis, position in enumerate(places):
+        for axis, position in enumerate(rows):
             if position >= 0:
                 required = int(self.profile.levels[position, axis])
                 offer = self.offer(position, column=self.names[axis], max_level=required)
@@ -388,7 +388,7 @@ class RequestAnswer:
 
 
 def strongest(
-    profile: Profile, privacy: PrivacyLevel, name: Literal["k", "l"], limit: int, places: IntArray
+    profile: Profile, privacy: PrivacyLevel, name: Literal["k", "l"], limit: int, rows: IntArray
 ) -> tuple[IntArray, IntArray]:
     """Return the largest k (or l, in steps) of some nodes within a limit, and the records they then suppress.
 
@@ -396,19 +396,19 @@ def strongest(
     """
     k, l = privacy.k, privacy.l
     if l is None:
-        return profile.table(None).select(places).strongest(limit)
+        return profile.table(None).select(rows).strongest(limit)
     if k is None and privacy.diversity == "distinct":
-        return profile.table(privacy.sensitive).select(places).strongest(limit)
+        return profile.table(privacy.sensitive).select(rows).strongest(limit)
     measure = profile.measure(privacy)
     joint, steps = profile.joints[measure], measure.diversity.in_steps(l)
-    if len(places) > 1:
-        joint = joint.select(places)
+    if len(rows) > 1:
+        joint = joint.select(rows)
         if name == "k":
             return _greatest(
                 joint.sizes, lambda least: joint.suppressed(least, steps), limit, profile.records
             )
         return _greatest(joint.values, lambda least: joint.suppressed(k or 1, least), limit, profile.records)
-    position = int(places[0])
+    position = int(rows[0])
     result = (
         joint.strongest_k(position, steps, limit)
         if name == "k"

@@ -281,8 +281,8 @@ def _allowed(profile: Profile, max_level: Mapping[str, int] | None) -> dict[str,
 
 def check_level(level: Any, highest: int, what: str, field: str) -> int:
     """Return a level from 0 to the highest; otherwise raise an error that begins with `what`."""
-    whole = isinstance(level, Integral) and not isinstance(level, bool)
-    if not whole or not 0 <= level <= highest:
+    is_whole = isinstance(level, Integral) and not isinstance(level, bool)
+    if not is_whole or not 0 <= level <= highest:
         raise UsageError(f"{what} from 0 to {highest}, got {level!r}.", field=field)
     return int(level)
 

@@ -188,8 +188,8 @@ class Profile(HasDocument):
         """Return the row of a node of the lattice in the tables."""
         number = int(np.ravel_multi_index(index, self.lattice.shape))
         order, numbers = self._sorted
-        at = int(np.searchsorted(numbers, number))
-        return int(order[at]) if at < len(order) and numbers[at] == number else None
+        position = int(np.searchsorted(numbers, number))
+        return int(order[position]) if position < len(order) and numbers[position] == number else None
 
     def loss(self, metric: str) -> FloatArray:
         """Return a separable metric's loss of every node, assuming that no record is suppressed."""
@@ -268,10 +268,10 @@ class Profile(HasDocument):
         """Return the profile with only the best share of its nodes; see shoal.profile."""
         check_ranking(score, by)
         selected = best_nodes(self.lattice, self.grouping, share, score, by)
-        places = np.flatnonzero(np.isin(self.numbers, selected))
-        tables = {name: table.select(places) for name, table in self.tables.items()}
-        joints = {measure: joint.select(places) for measure, joint in self.joints.items()}
-        return replace(self, numbers=self.numbers[places], tables=tables, joints=joints)
+        rows = np.flatnonzero(np.isin(self.numbers, selected))
+        tables = {name: table.select(rows) for name, table in self.tables.items()}
+        joints = {measure: joint.select(rows) for measure, joint in self.joints.items()}
+        return replace(self, numbers=self.numbers[rows], tables=tables, joints=joints)
 
     @property
     def has_columns_to_count(self) -> bool:

@@ -34,11 +34,11 @@ def study_plots(study: Study) -> list[Figure]:
 def _views(study: Study) -> list[tuple[str, str, str, Sequence[SuppressionSummary]]]:
     """Return, for each view of suppression, the quantity that varies, its title, its axis and its rows."""
     model, columns = study.model, "quasi-identifiers below their top level"
-    at = f"{model} = {study.least}" + (f" of {study.sensitive}" if study.sensitive else "")
+    strength_text = f"{model} = {study.least}" + (f" of {study.sensitive}" if study.sensitive else "")
     return [
-        ("height", f"Suppression by height, {at}", "height", study.by_height),
+        ("height", f"Suppression by height, {strength_text}", "height", study.by_height),
         (model, f"Suppression by {model}", model, study.by_strength),
-        ("columns", f"Suppression by {columns}, {at}", columns, study.by_columns),
+        ("columns", f"Suppression by {columns}, {strength_text}", columns, study.by_columns),
     ]
 
 
@@ -185,8 +185,8 @@ def study(
         lattice_size=profile.lattice.size,
         by_height=_grouped(suppressed, profile.heights),
         by_strength=tuple(
-            _suppression(at, profile.by_privacy(replace(request, least=at).privacy))
-            for at in _strengths(profile, request, strengths)
+            _suppression(strength, profile.by_privacy(replace(request, least=strength).privacy))
+            for strength in _strengths(profile, request, strengths)
         ),
         by_columns=_grouped(suppressed, _kept_columns(profile)),
         grouping=tuple(_powers(profile)),
@@ -201,14 +201,16 @@ def study(
     )
 
 
-def _suppression(at: float, suppressed: IntArray) -> SuppressionSummary:
+def _suppression(quantity: float, suppressed: IntArray) -> SuppressionSummary:
     return SuppressionSummary(
-        at, len(suppressed), int(suppressed.min()), float(suppressed.mean()), int(suppressed.max())
+        quantity, len(suppressed), int(suppressed.min()), float(suppressed.mean()), int(suppressed.max())
     )
 
 
 def _grouped(suppressed: IntArray, groups: IntArray) -> tuple[SuppressionSummary, ...]:
-    return tuple(_suppression(int(at), suppressed[groups == at]) for at in np.unique(groups))
+    return tuple(
+        _suppression(int(quantity), suppressed[groups == quantity]) for quantity in np.unique(groups)
+    )
 
 
 def _kept_columns(profile: Profile) -> IntArray:

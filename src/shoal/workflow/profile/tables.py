@@ -54,20 +54,21 @@ class SizeTable(_ReadOnly):
         """Return the number of records in classes below `least`, node by node; all if no class remains."""
         if not len(self.values):
             return np.empty(0, np.int64)
-        at = first_at_least(self.begins, self.values, least)
-        counts: IntArray = self.below.take(at, mode="clip").astype(np.int64)
-        counts[at == self.begins[1:]] = records
+        index = first_at_least(self.begins, self.values, least)
+        counts: IntArray = self.below.take(index, mode="clip").astype(np.int64)
+        counts[index == self.begins[1:]] = records
         return counts
 
     def strongest(self, limit: int) -> tuple[IntArray, IntArray]:
         """Return the largest value that each node reaches within a limit, and the records suppressed then."""
-        at = first_at_least(self.begins, self.below, limit + 1) - 1  # no record is below the smallest value
-        return self.values[at].astype(np.int64), self.below[at].astype(np.int64)
+        # The first value of a node always qualifies: no record is below it.
+        index = first_at_least(self.begins, self.below, limit + 1) - 1
+        return self.values[index].astype(np.int64), self.below[index].astype(np.int64)
 
-    def select(self, places: IntArray) -> SizeTable:
+    def select(self, rows: IntArray) -> SizeTable:
         """Return the table of some of the nodes."""
-        begins, at = _entries_of(self.begins, places)
-        return SizeTable(begins, self.values[at], self.below[at], self.classes[places])
+        begins, indices = _entries_of(self.begins, rows)
+        return SizeTable(begins, self.values[indices], self.below[indices], self.classes[rows])
 
     def and_(self, other: SizeTable) -> SizeTable:
         """Return the table of these nodes followed by those of another table."""
@@ -79,11 +80,11 @@ class SizeTable(_ReadOnly):
         )
 
 
-def _entries_of(begins: IntArray, places: IntArray) -> tuple[IntArray, IntArray]:
+def _entries_of(begins: IntArray, rows: IntArray) -> tuple[IntArray, IntArray]:
     """Return the new begins of the entries of some nodes, and the indices of these entries."""
-    lengths = begins[places + 1] - begins[places]
-    moved = np.concatenate([[0], np.cumsum(lengths)])
-    return moved, np.arange(moved[-1]) + np.repeat(begins[places] - moved[:-1], lengths)
+    lengths = begins[rows + 1] - begins[rows]
+    new_begins = np.concatenate([[0], np.cumsum(lengths)])
+    return new_begins, np.arange(new_begins[-1]) + np.repeat(begins[rows] - new_begins[:-1], lengths)
 
 
 def table_of(spread: Spread) -> SizeTable:
@@ -150,10 +151,10 @@ class JointTable(_ReadOnly):
             self.records[entries].astype(np.int64),
         )
 
-    def select(self, places: IntArray) -> JointTable:
+    def select(self, rows: IntArray) -> JointTable:
         """Return the table of some of the nodes."""
-        begins, at = _entries_of(self.begins, places)
-        return JointTable(begins, self.sizes[at], self.values[at], self.records[at])
+        begins, indices = _entries_of(self.begins, rows)
+        return JointTable(begins, self.sizes[indices], self.values[indices], self.records[indices])
 
     def by_value(self, classes: IntArray) -> SizeTable:
         """Return the table of l alone."""

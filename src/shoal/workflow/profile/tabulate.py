@@ -115,14 +115,14 @@ class Tabulation:
         size = min(size, max(16, _WORK // rows))
         if numbers is None:  # in the order of the walk, so that the nodes of a slice share roll-ups
             idle = [axis for axis in range(len(shape)) if axis not in self._order]
-            every = np.transpose(np.arange(self.lattice.size).reshape(shape), [*self._order, *idle])
-            numbers = every.ravel()[::-1]
+            ordered = np.transpose(np.arange(self.lattice.size).reshape(shape), [*self._order, *idle])
+            numbers = ordered.ravel()[::-1]
         for start in range(0, len(numbers), size):
-            some = numbers[start : start + size]
-            indices = np.stack(np.unravel_index(some, shape), axis=1)
+            batch = numbers[start : start + size]
+            indices = np.stack(np.unravel_index(batch, shape), axis=1)
             sort = np.lexsort(indices[:, self._order[::-1]].T)[::-1]
             self._count(indices[sort])
-            self._numbers.append(some[sort])
+            self._numbers.append(batch[sort])
             yield self.nodes
 
     def _count(self, indices: IntArray) -> None:
@@ -159,13 +159,13 @@ class Tabulation:
 
     def tables(self) -> tuple[IntArray, dict[str | None, SizeTable]]:
         """Return the nodes tabulated, by their number in the lattice, and the tables of each measure."""
-        whole = len(self._numbers)  # an interrupted slice has no entry yet
+        complete_slices = len(self._numbers)  # an interrupted slice has no entry yet
         self._numbers = [self.numbers]
         for parts in self._tables.values():
-            del parts[whole:]
+            del parts[complete_slices:]
             parts[:] = [_one_table(parts)]
         for joints in self._joints.values():
-            joints[:] = [joined_tables(joints[:whole])]
+            joints[:] = [joined_tables(joints[:complete_slices])]
         return self._numbers[0], {name: parts[0] for name, parts in self._tables.items()}
 
     def joints(self) -> dict[Measure, JointTable]:
@@ -185,13 +185,13 @@ def _one_table(parts: list[SizeTable]) -> SizeTable:
     sizes = {"values": length, "below": length, "classes": nodes}
     kinds = {name: np.result_type(np.uint16, *{getattr(p, name).dtype for p in parts}) for name in sizes}
     arrays = {name: np.empty(size, kinds[name]) for name, size in sizes.items()}
-    node = at = 0
+    node = entry = 0
     parts.reverse()
     while parts:
         part = parts.pop()
-        begins[node + 1 : node + 1 + len(part.classes)] = part.begins[1:] + at
-        arrays["values"][at : at + len(part.values)] = part.values
-        arrays["below"][at : at + len(part.values)] = part.below
+        begins[node + 1 : node + 1 + len(part.classes)] = part.begins[1:] + entry
+        arrays["values"][entry : entry + len(part.values)] = part.values
+        arrays["below"][entry : entry + len(part.values)] = part.below
         arrays["classes"][node : node + len(part.classes)] = part.classes
-        node, at = node + len(part.classes), at + len(part.values)
+        node, entry = node + len(part.classes), entry + len(part.values)
     return SizeTable(begins, **arrays)

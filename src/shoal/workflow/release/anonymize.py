@@ -346,8 +346,8 @@ class Run:
             second = self.second(result)
             if second is not None:
                 columns = ReleaseColumns(self.engine.columns(second), self.policy.roles.sensitive)
-                second, more = self.engine.materialize(second, self.source, input_table, columns)
-                notes += more
+                second, second_notes = self.engine.materialize(second, self.source, input_table, columns)
+                notes += second_notes
         result = replace(result, notes=(*result.notes, *notes))
         verification = self.check(result, table, second)
         self.watch.check()

@@ -91,8 +91,8 @@ def _shares(problem: Problem, recoding: Recoding, *, lossy: bool) -> list[float 
         return [None] * len(problem.hierarchies)
     pairs = zip(problem.metric.table(problem), node, strict=True)
     parts = [float(part[level]) for part, level in pairs]
-    whole = sum(parts)
-    return [part / whole if whole else 0.0 for part in parts]
+    total = sum(parts)
+    return [part / total if total else 0.0 for part in parts]
 
 
 _Row = Sequence[object]

@@ -198,18 +198,18 @@ def scaled_groups(
     A line is fitted through the quantiles of numbers and values. With `by_rank`, each number is mapped to the
     value of the same quantile. The caller must count the records for which this is true.
     """
-    nowhere = np.full(len(numbers), -1, np.int64)
+    no_group = np.full(len(numbers), -1, np.int64)
     positions = hierarchy.positions
     if positions is None:
-        return dict.fromkeys(levels, nowhere)
+        return dict.fromkeys(levels, no_group)
     known = np.flatnonzero(~np.isnan(positions) & (records > 0))
     order = known[np.argsort(positions[known], kind="stable")]
     if len(order) < _FEWEST:
-        return dict.fromkeys(levels, nowhere)
+        return dict.fromkeys(levels, no_group)
     follow = _by_rank if by_rank else _on_line
     guessed = follow(numbers, positions[order], records[order], rising=rising)
     if guessed is None:
-        return dict.fromkeys(levels, nowhere)
+        return dict.fromkeys(levels, no_group)
     values = order[_nearest(positions[order], guessed)]
     return {level: np.where(np.isnan(guessed), -1, hierarchy.groups(level)[values]) for level in levels}
 
@@ -283,10 +283,10 @@ def _best_shift(guessed: FloatArray, positions: FloatArray, records: IntArray, s
     return float(shifts[int(np.argmax(overlaps))])
 
 
-def _overlap(numbers: FloatArray, places: FloatArray, shares: FloatArray) -> float:
+def _overlap(numbers: FloatArray, positions: FloatArray, shares: FloatArray) -> float:
     """Return the overlap of the distribution of the numbers with the shares of the ascending places."""
-    index = np.minimum(np.searchsorted(places, numbers), len(places) - 1)
-    counts = np.bincount(index[places[index] == numbers], minlength=len(places))
+    index = np.minimum(np.searchsorted(positions, numbers), len(positions) - 1)
+    counts = np.bincount(index[positions[index] == numbers], minlength=len(positions))
     return float(np.minimum(counts / len(numbers), shares).sum())
 
 

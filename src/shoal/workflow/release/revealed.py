@@ -401,13 +401,16 @@ def _as_numbers(texts: Sequence[str]) -> FloatArray | None:
 
 def agreement(tally: GroupTally, guesses: Sequence[GroupGuess]) -> IntArray:
     """Count, for each question, the records in groups of two or more that agree; 0 means no evidence."""
-    many = tally.sizes > 1
-    sizes = tally.sizes[many]
+    repeated = tally.sizes > 1
+    sizes = tally.sizes[repeated]
     counts = np.zeros(len(guesses), np.int64)
     for number, guess in enumerate(guesses):
         chances = guess.agreeing(sizes)
-        eligible, agreeing = tally.eligible[number][many], tally.agreeing[number][many]
-        groups, agreeing_groups = tally.eligible_groups[number][many], tally.agreeing_groups[number][many]
+        eligible, agreeing = tally.eligible[number][repeated], tally.agreeing[number][repeated]
+        groups, agreeing_groups = (
+            tally.eligible_groups[number][repeated],
+            tally.agreeing_groups[number][repeated],
+        )
         records = int(agreeing.sum())
         if 2 * records < tally.eligible[number].sum() or not records:
             continue
@@ -419,9 +422,9 @@ def agreement(tally: GroupTally, guesses: Sequence[GroupGuess]) -> IntArray:
     return counts
 
 
-def convincing(records: int, of: int, by_chance: float) -> bool:
+def convincing(records: int, eligible: int, by_chance: float) -> bool:
     """Return whether at least half of the records that chance does not explain are revealed."""
-    return records - by_chance >= (of - by_chance) / 2 > 0
+    return records - by_chance >= (eligible - by_chance) / 2 > 0
 
 
 def unlikely(number: int, expected: float) -> bool:

@@ -172,9 +172,9 @@ def _rewritten(file: Iterable[str], delimiter: str, sign: str, *, safe: bool) ->
     header = next(rows, None)
     if header is None:
         return
-    every = must_quote(header, sign)
+    quotes_all = must_quote(header, sign)
     # The writer quotes cells that contain a character of its line ending, CR LF.
-    writer = csv.writer(_Line(), delimiter=sign, quoting=csv.QUOTE_ALL if every else csv.QUOTE_MINIMAL)
+    writer = csv.writer(_Line(), delimiter=sign, quoting=csv.QUOTE_ALL if quotes_all else csv.QUOTE_MINIMAL)
     yield writer.writerow(map(safe_cell, header) if safe else header).removesuffix("\r\n") + "\n"
     for row in rows:
         yield writer.writerow(map(safe_cell, row) if safe else row).removesuffix("\r\n") + "\n"

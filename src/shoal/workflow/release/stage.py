@@ -301,9 +301,9 @@ def sha256(path: Path) -> str:
 
 
 def _sha256_of_folder(folder: Path) -> str:
-    whole = hashlib.sha256()
+    digest = hashlib.sha256()
     if not folder.is_dir():
         raise NotADirectoryError(folder)
     for path in _files(folder):
-        whole.update(f"{path.relative_to(folder).as_posix()}\0{sha256(path)}\n".encode())
-    return whole.hexdigest()
+        digest.update(f"{path.relative_to(folder).as_posix()}\0{sha256(path)}\n".encode())
+    return digest.hexdigest()

@@ -138,10 +138,10 @@ def _sizes(axes: Any, release: Release) -> None:
     axes.grid(visible=False, axis="x")
     axes.set_axisbelow(True)
     axes.set_title("Records by the size of their class", fontsize="medium")
-    at = next((index for index, bar in enumerate(size_groups) if bar.low == k > 1), None)
-    if at is not None:
-        axes.axvline(at - 0.5, color="#333333", linewidth=1, linestyle=(0, (5, 4)))
-        axes.text(at - 0.45, 0.98, f"k = {k:,}", transform=axes.get_xaxis_transform(), va="top")
+    first_allowed = next((index for index, bar in enumerate(size_groups) if bar.low == k > 1), None)
+    if first_allowed is not None:
+        axes.axvline(first_allowed - 0.5, color="#333333", linewidth=1, linestyle=(0, (5, 4)))
+        axes.text(first_allowed - 0.45, 0.98, f"k = {k:,}", transform=axes.get_xaxis_transform(), va="top")
     axes.legend(frameon=False)
 
 
@@ -201,10 +201,10 @@ def _distributions(utility: Utility) -> Iterator[Html]:
         class_="cards",
     )
     single_label_columns = [column.column for column in utility.columns if column.labels <= 1]
-    many = [column.column for column in utility.columns if column.labels > 1 and column.column not in bars]
+    undrawn = [column.column for column in utility.columns if column.labels > 1 and column.column not in bars]
     for words, names in (
         ("One label for all records", single_label_columns),
-        ("Too many labels to draw", many),
+        ("Too many labels to draw", undrawn),
     ):
         if names:
             yield quiet(f"{words}: ", marked(name_list(names)), ".")

@@ -197,9 +197,9 @@ def _outcome(check: ModelCheck) -> Html:
         return tag("span", "holds, checked before writing", class_="good")
     if check.passed:
         return tag("span", "holds in the release, read back", class_="good")
-    many = f"violated: {plural(check.violating_records, 'record')} in "
-    many += plural(check.violating_classes, "class")
-    text = many if check.violating_records else "violated by the release as a whole"
+    violated = f"violated: {plural(check.violating_records, 'record')} in "
+    violated += plural(check.violating_classes, "class")
+    text = violated if check.violating_records else "violated by the release as a whole"
     return tag("span", text, class_="bad")
 
 

@@ -198,10 +198,11 @@ class _Run:
         if self.policy is not None:
             check_not_swapped(self.policy.roles.identifiers, released, available)
             return
-        more = len(set(released) - set(available))
-        if more and set(available) <= set(released):
+        only_in_release = len(set(released) - set(available))
+        if only_in_release and set(available) <= set(released):
             self.notes.append(
-                f"The release has {plural(more, 'column')} that the table lacks. Are the two swapped?"
+                f"The release has {plural(only_in_release, 'column')} that the table lacks. "
+                "Are the two swapped?"
             )
 
     def released(

@@ -107,13 +107,13 @@ def risk_plots(risk: Risk) -> list[Figure]:
 
 
 def _sizes(tables: Mapping[str, TableRisk]) -> Figure:
-    every = sorted({1, *[size for table in tables.values() for size in table.exposure.sizes]})
+    all_sizes = sorted({1, *[size for table in tables.values() for size in table.exposure.sizes]})
     lines = {
-        name: [(float(size), table.exposure.below(size + 1) / table.records) for size in every]
+        name: [(float(size), table.exposure.below(size + 1) / table.records) for size in all_sizes]
         for name, table in tables.items()
     }
     strip = Strip("records in classes\nof at most this size", [lines], percent=True)
-    ticks = round_ticks(every[-1], 99)
+    ticks = round_ticks(all_sizes[-1], 99)
     steps = dict.fromkeys(lines, "steps")
     title = "How many records look alike"
     return Figure("class-sizes", title, [""], "records in the class", ticks, [strip], list(lines), steps)

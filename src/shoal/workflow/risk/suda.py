@@ -122,16 +122,16 @@ class Suda:
                 f"DIS-SUDA scores are defined for at most {MOST_SPREAD} columns, got {self.columns}. "
                 "Name fewer columns, or use the scores as they are."
             )
-        whole, spread = self.dis(fraction), np.zeros(len(self.scores))
-        some = self.scores > 0
-        if not some.any() or whole == 0:
+        overall, spread = self.dis(fraction), np.zeros(len(self.scores))
+        scored = self.scores > 0
+        if not scored.any() or overall == 0:
             return spread
-        if whole == 1:
-            spread[some] = 1
+        if overall == 1:
+            spread[scored] = 1
             return spread
-        powers = self.scores[some] ** (1 + (8 - self.columns) / 20)
-        factor = self.unique * (1 / whole - 1) / (1 / powers).sum()
-        spread[some] = 1 / (1 + factor / powers)
+        powers = self.scores[scored] ** (1 + (8 - self.columns) / 20)
+        factor = self.unique * (1 / overall - 1) / (1 / powers).sum()
+        spread[scored] = 1 / (1 + factor / powers)
         return spread
 
 
@@ -342,10 +342,10 @@ def scores_of(
 ) -> Scores:
     """Return the records that have a minimal sample unique, with their scores."""
     suda_result = special.suda
-    some = np.flatnonzero(suda_result.msus)
-    codes = [counts.codes(column)[some] for column in range(len(columns))]
-    order = np.lexsort((*codes[::-1], -suda_result.msus[some], -suda_result.scores[some]))
-    scored = some[order]
+    scored_rows = np.flatnonzero(suda_result.msus)
+    codes = [counts.codes(column)[scored_rows] for column in range(len(columns))]
+    order = np.lexsort((*codes[::-1], -suda_result.msus[scored_rows], -suda_result.scores[scored_rows]))
+    scored = scored_rows[order]
     return Scores(
         texts={name: domains[name].texts for name in columns},
         codes={name: column_codes[order] for name, column_codes in zip(columns, codes, strict=True)},

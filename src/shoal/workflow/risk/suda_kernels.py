@@ -64,7 +64,7 @@ def explore(
     """
     masks, records, sets = np.empty(16, np.int64), np.empty(16, np.int64), 0
     most = table.weights.shape[0] - 1
-    places = np.empty(most + 1, np.int64)
+    bit_positions = np.empty(most + 1, np.int64)
     mask = start
     while mask & start == start:
         level, column = _bits(mask), _bits((mask & -mask) - 1)
@@ -72,9 +72,9 @@ def explore(
         high = low + results.unique.shape[0]
         met = _split(table.codes[column], table.values[column], low, high, level - 1, keep, space)
         if met > 0:
-            _places(mask, table.choose, places)
+            _places(mask, table.choose, bit_positions)
             weight = table.weights[level]
-            new = _record(space.met[:met], low, places[:level], level < most, weight, results)
+            new = _record(space.met[:met], low, bit_positions[:level], level < most, weight, results)
             if new > 0:
                 if sets == masks.shape[0]:
                     masks, records = _longer(masks), _longer(records)
@@ -122,8 +122,8 @@ def _split(codes: RowArray, values: int, low: int, high: int, level: int, keep: 
     out, out_begins = space.rows[level + 1], space.begins[level + 1]
     cells, codes_seen, met = space.cells, space.seen, space.met
     count, made, filled = 0, 0, 0
-    for at in range(space.classes[level]):
-        begin, end = begins[at], begins[at + 1]
+    for class_index in range(space.classes[level]):
+        begin, end = begins[class_index], begins[class_index + 1]
         if end - begin == 2:
             first, second = rows[begin], rows[begin + 1]
             if codes[first] != codes[second]:
@@ -181,7 +181,9 @@ def _count_codes(
 
 
 @compiled
-def _record(rows: RowArray, low: int, places: IntArray, hold: bool, weight: float, results: Results) -> int:
+def _record(
+    rows: RowArray, low: int, bit_positions: IntArray, hold: bool, weight: float, results: Results
+) -> int:
     """Score a set for the rows that are not unique on any of its subsets; return the number of these rows.
 
     Each given row is unique on the set, but not without its lowest column. If it is unique without another
@@ -191,12 +193,12 @@ def _record(rows: RowArray, low: int, places: IntArray, hold: bool, weight: floa
     for row in rows:
         bits = results.unique[row - low]
         minimal = True
-        for position in places[1:]:
+        for position in bit_positions[1:]:
             if bits[position >> 3] >> (position & 7) & 1:
                 minimal = False
                 break
         if hold:
-            bits[places[0] >> 3] |= np.uint8(1 << (places[0] & 7))
+            bits[bit_positions[0] >> 3] |= np.uint8(1 << (bit_positions[0] & 7))
         if minimal:
             results.numbers[row] += 1
             results.scores[row] += weight

@@ -99,19 +99,19 @@ def root(function: Callable[[float], tuple[float, float]], low: float, high: flo
     >>> round(root(lambda x: (2 - x * x, -2 * x), 0.0, 9.0), 12)
     1.414213562373
     """
-    at = (low + high) / 2
+    x = (low + high) / 2
     for _ in range(200):
-        value, slope = function(at)
+        value, slope = function(x)
         if value > 0:
-            low = at
+            low = x
         else:
-            high = at
-        step = at - value / slope if slope < 0 else low
-        to = step if low < step < high else (low + high) / 2
-        if abs(to - at) <= 1e-14 * max(1.0, abs(at)):
-            return to
-        at = to
-    return at
+            high = x
+        step = x - value / slope if slope < 0 else low
+        next_x = step if low < step < high else (low + high) / 2
+        if abs(next_x - x) <= 1e-14 * max(1.0, abs(x)):
+            return next_x
+        x = next_x
+    return x
 
 
 HEAD = 32  # terms of a class that are added one by one; Stirling's series gives the others
@@ -147,10 +147,13 @@ def pitman(sample: Sample) -> ModelResult:
     if sample.of_size(1) == sample.records:  # the likelihood tends to 1 as alpha tends to 1
         return ModelResult(float(sample.population), float(sample.records))
     fitted = fit(sample)
-    whole = fitted.log_unique(sample.population)
-    log_share = whole - fitted.log_unique(sample.records)  # condition: the record is unique in the sample
+    log_unique = fitted.log_unique(sample.population)
+    # The share among the records that are unique in the sample.
+    log_share = log_unique - fitted.log_unique(sample.records)
     in_sample = sample.of_size(1) * math.exp(min(log_share, 0.0))
-    return ModelResult(sample.population * math.exp(whole), in_sample, "" if fitted.rest < 1 else AT_THE_END)
+    return ModelResult(
+        sample.population * math.exp(log_unique), in_sample, "" if fitted.rest < 1 else AT_THE_END
+    )
 
 
 def fit(sample: Sample) -> Fit:

@@ -133,8 +133,8 @@ def _placed(
     class_counts = np.bincount(codes[learned] * classes + answers[learned], minlength=labels * classes)
     class_counts = class_counts.reshape(labels, classes)
     records = class_counts.sum(axis=1)
-    whole = class_counts.sum(axis=0) / records.sum()
-    shares = np.where(records[:, None] > 0, class_counts / np.maximum(records, 1)[:, None], whole) - whole
+    overall = class_counts.sum(axis=0) / records.sum()
+    shares = np.where(records[:, None] > 0, class_counts / np.maximum(records, 1)[:, None], overall) - overall
     _, vectors = np.linalg.eigh((shares * records[:, None]).T @ shares)
     component = vectors[:, -1]
     projection: FloatArray = shares @ (component * np.sign(component[np.argmax(np.abs(component))]))

@@ -185,16 +185,16 @@ def column_utility(sides: Sides, policy: Policy, name: str) -> ColumnUtility:
     means = _numbers_after(sides, name, numbers)
     mean_before, deviation_before = mean_and_deviation(numbers, before)
     mean_after, deviation_after = mean_and_deviation(means.numbers, means.records)
-    whole = entropy(before)
+    entropy_before = entropy(before)
     return ColumnUtility(
         column=name,
         role=policy.columns[name].role.value,
         values=int(np.count_nonzero(before)),
         labels=len(occurring),
-        entropy_before=whole,
-        entropy_after=max(0.0, whole - spread.bits_within())
+        entropy_before=entropy_before,
+        entropy_after=max(0.0, entropy_before - spread.bits_within())
         if spread.overlaps
-        else min(entropy(after), whole),
+        else min(entropy(after), entropy_before),
         kept_information=spread.kept_information(),
         suppressed_shift=spread.shift(),
         estimated=spread.overlaps,

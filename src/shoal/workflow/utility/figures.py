@@ -145,11 +145,11 @@ def _draw_bars(distributions: Distributions) -> Any:
     figure = Figure(figsize=(4.2 * across, (0.9 + 0.22 * most) * down + 0.5), layout="constrained", dpi=100)
     panels = figure.subplots(down, across, squeeze=False).reshape(-1)
     for panel, (name, bars) in zip(panels, columns.items(), strict=False):
-        places = np.arange(len(bars))
+        positions = np.arange(len(bars))
         for kind, side, by in (("before", 1, -0.2), ("after", 2, 0.2)):
             records = [bar[side] for bar in bars]
-            panel.barh(places + by, records, 0.38, color=COLOURS[kind], label=kind)
-        panel.set_yticks(places, [_label(bar[0]) for bar in bars], fontsize="small")
+            panel.barh(positions + by, records, 0.38, color=COLOURS[kind], label=kind)
+        panel.set_yticks(positions, [_label(bar[0]) for bar in bars], fontsize="small")
         panel.set_ylim(most - 0.5, -0.5)  # bars of all columns are equally thick
         panel.set_title(_label(name), fontsize="medium")
         panel.grid(visible=False, axis="y")

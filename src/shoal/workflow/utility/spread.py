@@ -92,13 +92,13 @@ class LabelSpread:
         lose all of it.
         """
         shares = self.slots / max(1, self.slots.sum())
-        whole = float(-(shares * np.log2(np.where(shares > 0, shares, 1))).sum())
-        if whole <= 0:
+        total = float(-(shares * np.log2(np.where(shares > 0, shares, 1))).sum())
+        if total <= 0:
             return 1.0
         lost = float((self.after * self._entropies).sum())
         records = max(int(self.before.sum()), int(self.after.sum()))
-        lost += (records - int(self.after.sum())) * whole
-        return round(min(1.0, max(0.0, 1 - lost / (records * whole))), 12)
+        lost += (records - int(self.after.sum())) * total
+        return round(min(1.0, max(0.0, 1 - lost / (records * total))), 12)
 
     @cached_property
     def _entropies(self) -> FloatArray:
@@ -204,8 +204,8 @@ def rounded(records: FloatArray, total: int) -> IntArray:
     [2, 0, 2]
     """
     flat = records.reshape(-1)
-    whole = np.floor(flat + 1e-9).astype(np.int64)
-    missing = max(0, min(total - int(whole.sum()), len(flat)))
-    rounded_up = np.argsort(-(flat - whole), kind="stable")[:missing]
-    whole[rounded_up] += 1
-    return whole.reshape(records.shape)
+    result = np.floor(flat + 1e-9).astype(np.int64)
+    missing = max(0, min(total - int(result.sum()), len(flat)))
+    rounded_up = np.argsort(-(flat - result), kind="stable")[:missing]
+    result[rounded_up] += 1
+    return result.reshape(records.shape)

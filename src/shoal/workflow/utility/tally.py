@@ -49,15 +49,15 @@ class Tally:
         if not self.counts.remote:
             codes, sizes = [self._column_codes[name] for name in names], self.counts.sizes
         else:
-            places = [index for name in names for index in self.places[name]]
-            projected = self.counts.project(places)
+            fields = [index for name in names for index in self.places[name]]
+            projected = self.counts.project(fields)
             projected = (
                 projected.in_memory() if not projected.remote or most is None else projected.sample(most)
             )
-            sizes, codes, at = projected.sizes, [], 0
+            sizes, codes, offset = projected.sizes, [], 0
             for name in names:
-                codes.append(self._codes(projected, name, range(at, at + len(self.places[name]))))
-                at += len(self.places[name])
+                codes.append(self._codes(projected, name, range(offset, offset + len(self.places[name]))))
+                offset += len(self.places[name])
         kept_rows: BoolArray | None = None
         for name, column_codes in zip(names, codes, strict=True):
             if name in self.blanks:
@@ -74,14 +74,14 @@ class Tally:
 
     @cached_property
     def _column_codes(self) -> dict[str, IntArray]:
-        return {name: self._codes(self.counts, name, places) for name, places in self.places.items()}
+        return {name: self._codes(self.counts, name, fields) for name, fields in self.places.items()}
 
-    def _codes(self, counts: Counts, name: str, places: Sequence[int]) -> IntArray:
+    def _codes(self, counts: Counts, name: str, fields: Sequence[int]) -> IntArray:
         if name not in self.joined:
-            return counts.codes(places[0])
+            return counts.codes(fields[0])
         width = self.joined[name].shape[1]
         codes: IntArray = self.joined[name].reshape(-1)[
-            counts.codes(places[0]) * width + counts.codes(places[1])
+            counts.codes(fields[0]) * width + counts.codes(fields[1])
         ]
         return codes
 
@@ -94,7 +94,7 @@ def tallied(table: OpenTable, columns: Mapping[str, Sequence[str]], before: Tall
     """
     parts_to_count = list(dict.fromkeys(name for parts in columns.values() for name in parts))
     counts, domains = table.count(parts_to_count)
-    places = {name: tuple(map(parts_to_count.index, parts)) for name, parts in columns.items()}
+    fields = {name: tuple(map(parts_to_count.index, parts)) for name, parts in columns.items()}
     labels, joined = {}, {}
     for name, parts in columns.items():
         original_labels = None if before is None else before.labels[name]
@@ -107,16 +107,16 @@ def tallied(table: OpenTable, columns: Mapping[str, Sequence[str]], before: Tall
         if len(parts) == 1:
             labels[name] = texts[0]
         else:
-            labels[name], joined[name] = _bands(counts, places[name], texts)
-    return Tally(counts, places, labels, joined, {})
+            labels[name], joined[name] = _bands(counts, fields[name], texts)
+    return Tally(counts, fields, labels, joined, {})
 
 
 def _bands(
-    counts: Counts, places: Sequence[int], ends: Sequence[tuple[CellText, ...]]
+    counts: Counts, fields: Sequence[int], ends: Sequence[tuple[CellText, ...]]
 ) -> tuple[tuple[CellText, ...], IntArray]:
     """Assign a code and a label to each pair of ends that occurs."""
     low, high = ends
-    pairs = counts.project(places).in_memory()
+    pairs = counts.project(fields).in_memory()
     code = np.full((len(low), len(high)), -1, np.int64)
     known: dict[CellText, int] = {}
     for a, b in zip(pairs.codes(0).tolist(), pairs.codes(1).tolist(), strict=True):

@@ -43,7 +43,7 @@ def unwritten_utility(
 
 def _sides(recoded: Recoded, policy: Policy) -> Sides:
     rules = {rule.name: rule for rule in recoded.problem.hierarchies}
-    places = {name: (index,) for index, name in enumerate(rules)}
+    fields = {name: (index,) for index, name in enumerate(rules)}
     before = {
         name: tuple(None if text == MISSING else text for text in rule.labels[0])
         for name, rule in rules.items()
@@ -52,8 +52,8 @@ def _sides(recoded: Recoded, policy: Policy) -> Sides:
     released = InMemoryCounts(counts.fields, counts.keys[:, is_released], counts.sizes[is_released], {})
     after = {name: _labels(recoded, index, before[name]) for index, name in enumerate(rules)}
     return sides_between(
-        Tally(recoded.problem.counts, places, before, {}, {}),
-        Tally(released, places, after, {}, {}),
+        Tally(recoded.problem.counts, fields, before, {}, {}),
+        Tally(released, fields, after, {}, {}),
         policy,
         rules,
     )
