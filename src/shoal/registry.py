@@ -36,6 +36,18 @@ def first_line(text: str | None) -> str:
     return (text or "").strip().partition("\n")[0]
 
 
+@cache
+def _class_source(home: str) -> ast.ClassDef | None:
+    """Parse the source of a class, given as `module:Class`; None if there is none."""
+    module, _, attribute = home.partition(":")
+    spec = find_spec(module)
+    if spec is None or spec.origin is None or not spec.origin.endswith(".py"):
+        return None
+    tree = ast.parse(Path(spec.origin).read_text(encoding="utf-8"))
+    classes = (node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == attribute)
+    return next(classes, None)
+
+
 class Registry(Generic[Plugin]):
     """One kind of plug-in: its built-in names and those of third parties' entry points."""
 
@@ -93,13 +105,7 @@ class Registry(Generic[Plugin]):
 
     def _source(self, name: str) -> ast.ClassDef | None:
         """Return the parsed source of a plug-in's class, or None if it has none."""
-        module, _, attribute = self._homes[name].partition(":")
-        spec = find_spec(module)
-        if spec is None or spec.origin is None or not spec.origin.endswith(".py"):
-            return None
-        tree = ast.parse(Path(spec.origin).read_text(encoding="utf-8"))
-        classes = (node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == attribute)
-        return next(classes, None)
+        return _class_source(self._homes[name])
 
     def create(self, name: str, options: Mapping[str, Any] | None = None) -> Plugin:
         """Build a plug-in from its name and options; refuse options that it does not have."""

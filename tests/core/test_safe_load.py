@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from importlib.resources import files
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -228,3 +230,35 @@ def test_aliases_are_as_deep_as_what_they_name() -> None:
 def test_merge_keys_are_resolved() -> None:
     text = "a: &a {role: other, weight: 2}\nb: {<<: *a, role: sensitive}\n"
     assert load_yaml(text)["b"] == {"role": "sensitive", "weight": 2}
+
+
+BASES = (
+    (files("shoal") / "data" / "policy.yaml").read_text(encoding="utf-8"),
+    "columns: {a: {role: other}, b: [1, 2.5, 'x']}\nx: &a [1, 2]\ny: *a\n- d",
+    "a: |\n  text\n  more\nb: >-\n  folded\n   x\n",
+    "a: \"q\\n\\x41\"\nb: 'it''s'\n# c\nc: ~\n",
+)
+
+
+def outcome(text: str) -> tuple[str, Any]:
+    try:
+        return "read", load_yaml(text)
+    except LoadError as error:
+        return "refused", str(error)
+
+
+@given(st.randoms(use_true_random=False))
+@settings(max_examples=examples(400))
+def test_both_parsers_read_a_text_alike(random: Random) -> None:
+    text = BASES[random.randrange(len(BASES))]
+    for _ in range(random.randrange(6)):
+        at = random.randrange(len(text) + 1)
+        text = (
+            text[:at]
+            + random.choice(" \t\n:-{}[],&*!|>'\"#?%@a0.~\\é\u2028")
+            + text[at + random.randrange(2) :]
+        )
+    fast = outcome(text)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("shoal.files.yaml._FastLoader", None)
+        assert outcome(text) == fast

@@ -616,7 +616,7 @@ def test_the_fast_count_is_the_naive_one(suppressed: str, seed: int, algorithm: 
         policy["algorithm"] = {"auto": {"refine": True}}
     most = FEW_ROWS if in_memory else -1  # else the database groups the rows
     try:
-        with patch("shoal.engines.relational.agreement.FEW_ROWS", most):
+        with patch("shoal.engines.relational.few_rows.FEW_ROWS", most):
             release = shoal.anonymize(table, policy)
     except shoal.errors.ShoalError:
         return

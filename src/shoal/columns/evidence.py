@@ -113,7 +113,7 @@ def written_as_numbered_key(texts: Sequence[str]) -> bool:
     >>> written_as_numbered_key([f"S{n:04}" for n in range(30)]), written_as_numbered_key(["C5091", "C3410"])
     (True, False)
     """
-    same = len(texts) >= _FEW_AGES and len({len(text) for text in texts}) == 1
+    same = len(texts) >= _FEW_AGES and all(len(text) == len(texts[0]) for text in texts)
     return same and not texts[0][0].isdigit() and are_numbered_codes(texts)
 
 

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from shoal.core.arrays import BoolArray
+
 _TYPES = {pa.int64(): np.int64, pa.uint64(): np.uint64, pa.int32(): np.int32, pa.float64(): np.float64}
 
 
@@ -29,18 +31,28 @@ def column_of(values: Any) -> pa.Array:
     return pa.Array.from_buffers(pa.int64(), len(values), [None, pa.py_buffer(values)])
 
 
+def flags_of(values: BoolArray) -> pa.Array:
+    """Return an array of booleans as a column."""
+    bits = pa.py_buffer(np.packbits(values, bitorder="little"))
+    return pa.Array.from_buffers(pa.bool_(), len(values), [None, bits])
+
+
 def texts_of_list(values: Sequence[str | None]) -> pa.Array:
     """Return texts as a column."""
     if "pandas" in sys.modules:
         return pa.array(values, pa.string())
-    encoded = [b"" if value is None else value.encode() for value in values]
-    ends = np.zeros(len(encoded) + 1, np.int64)
-    np.cumsum(np.fromiter(map(len, encoded), np.int64, len(encoded)), out=ends[1:])
-    there = None
+    there, texts = None, values
     if None in values:
         bits = np.packbits([value is not None for value in values], bitorder="little")
-        there = pa.py_buffer(bits.tobytes())
-    if ends[-1] >= 1 << 31:
+        there, texts = pa.py_buffer(bits.tobytes()), ["" if value is None else value for value in values]
+    joined = "".join(texts)  # type: ignore[arg-type]
+    data = joined.encode()
+    if len(data) >= 1 << 31:
         return pa.array(values, pa.string())
-    buffers = [there, pa.py_buffer(ends.astype(np.int32)), pa.py_buffer(b"".join(encoded))]
-    return pa.Array.from_buffers(pa.string(), len(encoded), buffers)
+    # An ASCII letter is one byte, so that the lengths of the texts need no encoding of each.
+    lengths = map(len, texts if joined.isascii() else [text.encode() for text in texts])  # type: ignore
+    ends = np.zeros(len(texts) + 1, np.int64)
+    np.cumsum(np.fromiter(lengths, np.int64, len(texts)), out=ends[1:])
+    return pa.Array.from_buffers(
+        pa.string(), len(texts), [there, pa.py_buffer(ends.astype(np.int32)), pa.py_buffer(data)]
+    )

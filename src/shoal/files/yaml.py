@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +76,8 @@ MAX_JSON_BYTES = 16_000_000
 MAX_ALIASED_NODES = 10_000
 """Number of values that aliases may add. Nine levels of ten aliases each would add a billion."""
 
+# The compiled parser accepts tabs, question marks inside words and block texts that the other refuses.
+_READ_ALIKE = re.compile(r"[^\t?|>]*")
 _DEEP = f"nested more than {MAX_DEPTH} levels deep"
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
@@ -128,7 +131,7 @@ def load_yaml(text: str, *, as_text: bool = False, max_bytes: int = MAX_YAML_BYT
     """
     _check_size(len(text.encode("utf-8", "replace")), max_bytes)
     try:
-        data = yaml.load(text, Loader=_TextLoader if as_text else _Loader)
+        data = _load(text, as_text=as_text)
         check_depth(data)  # an alias is as deep as the node that it refers to
         return data
     except LoadError:
@@ -137,6 +140,18 @@ def load_yaml(text: str, *, as_text: bool = False, max_bytes: int = MAX_YAML_BYT
         raise LoadError(_DEEP) from None
     except (yaml.YAMLError, ValueError, TypeError, OverflowError) as error:
         raise LoadError(f"not valid YAML{explain(error)}") from None
+
+
+def _load(text: str, *, as_text: bool) -> Any:
+    """Load with the compiled parser if both parsers read the text alike, else with the one in Python.
+
+    What the compiled parser refuses is parsed again, because `explain` knows the messages of the other.
+    """
+    if _FastLoader is not None and not as_text and _READ_ALIKE.fullmatch(text):
+        with suppress(yaml.YAMLError):
+            return yaml.load(text, Loader=_FastLoader)
+    loader: Any = _TextLoader if as_text else _Loader
+    return yaml.load(text, Loader=loader)
 
 
 def check_depth(data: Any) -> None:
@@ -183,13 +198,14 @@ def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return data
 
 
-class _Loader(yaml.SafeLoader):
+class _Limits(yaml.composer.Composer, yaml.constructor.SafeConstructor, yaml.resolver.Resolver):
     """YAML with fewer kinds of values, no tags, and limits that are checked before values are constructed."""
 
     yaml_implicit_resolvers = {}  # noqa: RUF012 - yaml's own name; filled below
 
-    def __init__(self, stream: str) -> None:
-        super().__init__(stream)
+    def __init__(self) -> None:
+        for part in (yaml.composer.Composer, yaml.constructor.SafeConstructor, yaml.resolver.Resolver):
+            part.__init__(self)
         self._depth = 0
         self._aliased = 0
         self._root: Any = None
@@ -197,7 +213,7 @@ class _Loader(yaml.SafeLoader):
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         """Compose a node, and count the nodes that aliases stand for."""
-        event = self.peek_event()  # type: ignore[no-untyped-call]
+        event = self.peek_event()  # type: ignore[attr-defined]
         if isinstance(event, yaml.AliasEvent):
             node = super().compose_node(parent, index)
             if id(node) not in self._sizes:
@@ -253,6 +269,29 @@ class _Loader(yaml.SafeLoader):
             raise LoadError(f"not valid YAML{_line(node)}: a number is too large") from None
 
 
+class _Loader(_Limits, yaml.reader.Reader, yaml.scanner.Scanner, yaml.parser.Parser):
+    """A loader with the parser that is written in Python."""
+
+    def __init__(self, stream: str) -> None:
+        yaml.reader.Reader.__init__(self, stream)
+        for part in (yaml.scanner.Scanner, yaml.parser.Parser, _Limits):
+            part.__init__(self)
+
+
+def _fast_loader() -> Any:
+    """Return a loader with the compiled parser, or None if yaml was built without it."""
+    if not yaml.__with_libyaml__:
+        return None
+    from yaml._yaml import CParser
+
+    class FastLoader(_Limits, CParser):
+        def __init__(self, stream: str) -> None:
+            CParser.__init__(self, stream)
+            _Limits.__init__(self)
+
+    return FastLoader
+
+
 class _TextLoader(_Loader):
     """A loader that leaves every scalar as text."""
 
@@ -267,9 +306,10 @@ for _tag, _pattern, _first in (
     ("null", r"~|null|Null|NULL|", ["~", "n", "N", ""]),
     ("merge", r"<<", ["<"]),
 ):
-    _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(f"^(?:{_pattern})$"), _first)
+    _Limits.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(f"^(?:{_pattern})$"), _first)
 for _tag in ("int", "float"):
-    _Loader.add_constructor(f"tag:yaml.org,2002:{_tag}", _Loader.construct_number)
+    _Limits.add_constructor(f"tag:yaml.org,2002:{_tag}", _Limits.construct_number)  # type: ignore[type-var]
+_FastLoader = _fast_loader()
 
 
 def _line(part: Any) -> str:

@@ -36,9 +36,14 @@ class Choice:
 def catalogue() -> dict[str, dict[str, str]]:
     """Return, for each kind of choice, every name with a one-line summary."""
     summaries = {f"{kind.kind}s": {name: kind.summary(name) for name in kind} for kind in REGISTRIES}
-    summaries["builders"] = {name: first_line(kind.__doc__) for name, kind in sorted(BUILDERS.items())}
+    summaries["builders"] = {name: builder_summary(name) for name in sorted(BUILDERS)}
     summaries["presets"] = {name: first_line(preset.__doc__) for name, preset in PRESETS.items()}
     return summaries
+
+
+def builder_summary(name: str) -> str:
+    """Return what a hierarchy builder does, in one line."""
+    return first_line(BUILDERS[name].__doc__)
 
 
 def algorithm_sentence(name: str) -> str:
@@ -59,7 +64,7 @@ def describe(name: str) -> Choice:
         if name in registry:
             return Choice(registry.kind, name, registry.summary(name), registry.options(name))
     if name in BUILDERS:
-        return Choice("builder", name, first_line(BUILDERS[name].__doc__), builder_options(name))
+        return Choice("builder", name, builder_summary(name), builder_options(name))
     if name in PRESETS:
         return Choice("preset", name, first_line(PRESETS[name].__doc__))
     raise UnknownName(name, "name", sorted([*chain.from_iterable(REGISTRIES), *BUILDERS, *PRESETS]))

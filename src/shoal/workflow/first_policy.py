@@ -43,7 +43,7 @@ from shoal.workflow.session import AUTO, OpenTable, Session, session
 
 _MOST_CELLS = 20_000_000  # maximum number of cells (records times columns) for comparing columns
 _MOST_ROWS = 50_000  # maximum number of rows searched; a larger table is sampled
-_SECONDS = 1.0  # limit of a quick search; there are at most two
+_SECONDS = 0.5  # limit of a quick search; there are at most two
 _MOST_SECONDS = 3.0  # limit of a second attempt, if the first retained nothing, for example while compiling
 
 

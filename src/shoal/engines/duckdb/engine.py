@@ -26,7 +26,7 @@ from shoal.engines.duckdb.query import SqlTable, Type, quote
 from shoal.engines.file_checks import check_cells, check_content, check_size
 from shoal.engines.frames import READERS, check_names, checked, parquet_names, read_arrow, read_foreign
 from shoal.engines.names import check_readable, ending_of
-from shoal.engines.relational import relations
+from shoal.engines.relational import few_rows, relations
 from shoal.engines.relational.columns import count_each, count_unique
 from shoal.engines.relational.engine import TEMPORARY, RelationalEngine, temporary_name
 from shoal.engines.text import TextFile, check_lines, read_header
@@ -171,8 +171,17 @@ class DuckDb(RelationalEngine):
         self._load(table.query)
         if any(name in table.query for name in self._texts if name not in self._loaded):
             return None  # counting its rows means reading it
-        rows = int(self._ask(f"SELECT count(*) AS n FROM {table.source}")["n"][0].as_py())
+        rows = self._row_counts.get(table.source)
+        if rows is None:
+            rows = int(self._ask(f"SELECT count(*) AS n FROM {table.source}")["n"][0].as_py())
+            if table.base in self._loaded or table.base in self._frames:  # others may change
+                self._row_counts[table.source] = rows
         return rows if rows <= _FEW_ROWS else None
+
+    @cached_property
+    def _row_counts(self) -> dict[str, int]:
+        """The numbers of rows of loaded text files and of frames, by the text after FROM."""
+        return {}
 
     @cached_property
     def _loaded(self) -> dict[str, str]:
@@ -204,6 +213,7 @@ class DuckDb(RelationalEngine):
         """Drop the loaded rows of text files; they are read again if they are needed."""
         while self._loaded:
             name, rows = self._loaded.popitem()
+            self._row_counts.clear()
             with suppress(duckdb.Error, OSError):
                 self._view(name, self._texts[name])
                 self.connection.execute(f"DROP TABLE {quote(rows)}")
@@ -247,6 +257,11 @@ class DuckDb(RelationalEngine):
     def count_each(self, table: SqlTable, columns: Sequence[str]) -> Iterator[tuple[Counts, Domain]]:
         with self.translate_errors(self.path_of(table)):
             table = relations.without_nan(self, table, columns)
+            with suppress(pa.ArrowNotImplementedError):  # a type that only the database groups by
+                rows = few_rows.fetch_few(self, table, columns) if columns else None
+                if rows is not None:
+                    yield from list(few_rows.count_each(rows))
+                    return
             kinds = {name: table[name].type() for name in columns}
             yield from count_each(table.query, kinds, self._ask)
 

@@ -18,7 +18,7 @@ from shoal.core.arrays import BoolArray, IntArray
 from shoal.core.arrow import column_of, numbers_of
 from shoal.core.counts.counts import Domain
 from shoal.core.recoding.recoding import Regions
-from shoal.engines.relational.few_rows import FEW_ROWS, FewGroups
+from shoal.engines.relational.few_rows import FewGroups, has_few_rows
 from shoal.engines.relational.recode import CLASS, TableRecoding
 from shoal.engines.relational.relations import (
     CODE,
@@ -48,8 +48,7 @@ def group_unchanged(
 ) -> ColumnAgreement:
     """Group the rows of a release: in memory if they are few, otherwise in the backend."""
     rows = _released_rows(recoded, questions, unchanged, unit)
-    few = recoded.backend.row_count_if_few(recoded.table)
-    if few is not None and few <= FEW_ROWS:
+    if has_few_rows(recoded.backend, recoded.table):
         with suppress(pa.ArrowNotImplementedError):  # a type that only the backend groups by
             fetched = recoded.backend.fetch(rows)
             names = fetched.column_names

@@ -6,6 +6,7 @@ Each query parses a text file again, so one query with grouping sets counts seve
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import reduce
 from operator import and_
 from typing import Any
@@ -13,13 +14,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from shoal.core.arrow import column_of, numbers_of
+from shoal.core.arrow import flags_of, numbers_of
 from shoal.core.contracts import COMPARED_GROUPS, ColumnScan, KeyGroups
 from shoal.core.counts.counts import Counts, Domain, layout
 from shoal.core.counts.in_memory import InMemoryCounts
 from shoal.engines.names import quoted
-from shoal.engines.relational.few_rows import FEW_ROWS
-from shoal.engines.relational.few_rows import key_groups as few_key_groups
+from shoal.engines.relational import few_rows
 from shoal.engines.relational.relations import (
     COUNT,
     FLAG,
@@ -44,11 +44,16 @@ def scan_columns(
 ) -> dict[str, ColumnScan]:
     """Count, per column, the values that occur once and the values that match each pattern.
 
-    A first query selects the columns to count. Unique values are counted in columns with an estimated two or
-    more distinct values per three rows, and matches in columns in which any pattern matches. Others get 0.
+    Few rows are scanned in memory. Otherwise, a first query selects the columns to count. Unique values are
+    counted in columns with an estimated two or more distinct values per three rows, and matches in columns in
+    which any pattern matches. Others get 0.
     """
     schema = table.schema()
     single = [name for name in columns if is_scalar(schema[name])]
+    with suppress(pa.ArrowNotImplementedError):  # a type that only the backend groups by
+        rows = few_rows.fetch_few(backend, table, single) if single else None
+        if rows is not None:
+            return few_rows.scan(rows, single, patterns)
     texts = [name for name in single if patterns and schema[name].is_string()]
     pattern = "|".join(f"({pattern})" for pattern in patterns)
     many, hit, distinct = _worthwhile(backend, table, single, texts, pattern)
@@ -126,7 +131,7 @@ def count_each(table: str, kinds: Mapping[str, Any], ask: Ask) -> Iterator[tuple
             counted = ask(query(table, names))
             numbers = numbers_of(counted[_NUMBER])
             counted_columns |= {
-                column: counted.take(column_of(np.flatnonzero(numbers == number)))
+                column: counted if len(names) == 1 else counted.filter(flags_of(numbers == number))
                 for number, column in enumerate(names)
             }
         seen = counted_columns.pop(
@@ -188,10 +193,9 @@ def key_groups(
     columns = [name for name in columns if _is_comparable(schema[name])]
     if not keys:
         return {}
-    few = backend.row_count_if_few(table)
-    if few is not None and few <= FEW_ROWS:
-        wanted = list(dict.fromkeys([*keys, *columns]))
-        return few_key_groups(backend.fetch(table.select(*wanted)), keys, columns)
+    few = few_rows.fetch_few(backend, table, [*keys, *columns])
+    if few is not None:
+        return few_rows.key_groups(few, keys, columns)
     sizes = {key: _sizes(table, key) for key in keys}
     seen = _rows(backend, {key: _numbers(table_of_sizes) for key, table_of_sizes in sizes.items()})
     repeated = [key for key in keys if seen[key][_REPEATED] and columns]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -11,11 +11,51 @@ import pyarrow.compute as pc
 from shoal.core.agreement import AgreementQuestion, AgreementQuestions, ColumnAgreement, GroupTally
 from shoal.core.arrays import BoolArray, IntArray
 from shoal.core.arrow import column_of, numbers_of
-from shoal.core.contracts import KeyGroups
-from shoal.core.counts.counts import Domain
-from shoal.engines.relational.relations import domain_of
+from shoal.core.contracts import ColumnScan, KeyGroups
+from shoal.core.counts.counts import Counts, Domain, layout
+from shoal.core.counts.in_memory import InMemoryCounts
+from shoal.engines.relational.relations import Backend, BackendTable, domain_of
 
 FEW_ROWS = 10_000  # not more than COMPARED_GROUPS, so that all groups are compared
+
+
+def has_few_rows(backend: Backend, table: BackendTable) -> bool:
+    """Return whether a table is known to have so few rows that they are grouped in memory."""
+    rows = backend.row_count_if_few(table)
+    return rows is not None and rows <= FEW_ROWS
+
+
+def fetch_few(backend: Backend, table: BackendTable, columns: Sequence[str]) -> pa.Table | None:
+    """Fetch columns of a table that has few rows; None if it has many, or if their number is unknown."""
+    few = has_few_rows(backend, table)
+    return backend.fetch(table.select(*dict.fromkeys(columns))) if few else None
+
+
+def scan(rows: pa.Table, columns: Sequence[str], patterns: Sequence[str]) -> dict[str, ColumnScan]:
+    """Count, per column, the values that occur once and the texts that match each pattern."""
+    scans = {}
+    for name in columns:
+        codes, values = coded(rows[name])
+        matches = [0] * len(patterns)
+        if pa.types.is_string(values.type):
+            # As in a query, a dot also matches a line break.
+            matched = (pc.match_substring_regex(values, f"(?s){pattern}") for pattern in patterns)
+            matches = [pc.sum(flags).as_py() or 0 for flags in matched]
+        unique = int((np.bincount(codes) == 1).sum())
+        scans[name] = ColumnScan(unique, tuple(matches), len(values))
+    return scans
+
+
+def count_each(rows: pa.Table) -> Iterator[tuple[Counts, Domain]]:
+    """Count the values of every column."""
+    for name in rows.column_names:
+        codes, values = coded(rows[name])
+        sizes = np.bincount(codes, minlength=len(values))
+        if len(sizes) > len(values):
+            values = pa.concat_arrays([values, pa.nulls(1, values.type)])
+        domain, order = domain_of(name, values)
+        keys = np.arange(len(sizes))[np.newaxis]
+        yield InMemoryCounts(layout([domain.bits]), keys, sizes[order], {}), domain
 
 
 def coded(column: pa.ChunkedArray) -> tuple[IntArray, pa.Array]:

@@ -10,6 +10,7 @@ import anyio.to_thread
 import yaml
 from nicegui import background_tasks
 
+from shoal.core.hierarchy.builders import BUILDERS
 from shoal.errors import ShoalError
 from shoal.files.yaml import LoadError, load_yaml
 from shoal.web import api
@@ -18,7 +19,7 @@ from shoal.web.pages import charts, elements
 from shoal.web.pages.hierarchy_groups import HierarchyGroups
 from shoal.web.pages.tab import TabView, run_in_thread
 from shoal.web.workspace.table import MAX_HIERARCHY_BYTES, MAX_HIERARCHY_FILES, HierarchyCheckResult
-from shoal.workflow.catalogue import catalogue
+from shoal.workflow.catalogue import builder_summary
 from shoal.workflow.level_names import names_of_levels
 
 _DECIMAL = ("decimal", "Decimal sign, if a comma", ",")
@@ -256,9 +257,8 @@ class HierarchyEditor:
         self.fields = []
         fields = (("yaml", "Hierarchy", ""),) if self.kind == "yaml" else FIELDS.get(self.kind, ())
         with self.fields_box:
-            description = catalogue()["builders"].get(self.kind)
-            if description:
-                elements.note(description)
+            if self.kind in BUILDERS:
+                elements.note(builder_summary(self.kind))
             with elements.box("split halves", style="gap: 8px"):
                 for name, label, example in fields:
                     area = name in ("tree", "yaml", "order")

@@ -431,7 +431,6 @@ class Run:
             counts = labelled
             if self.policy.label_needed is None and self.policy.label is not None:
                 counts, domains = without_unused_label(self.policy, labelled, domains)
-            review = review_columns(self.policy, input_table, counts, domains, formulas=formulas_run)
         if self.task.report:
             from shoal.workflow.report.report import check_population
 
@@ -449,6 +448,7 @@ class Run:
             labelled=labelled,
         )
         with self.phase("exposure"):
+            review = review_columns(self.policy, input_table, counts, domains, formulas=formulas_run)
             unchanged = unchanged_in(self.policy, result)
         refuse_if_revealed(unchanged, self.policy.fail)
         formulas = review.formulas(result.labels) if formulas_run else ()

@@ -60,35 +60,64 @@ def named_groups(
     group's values: the same date in another format or with a time, the same number with another decimal
     sign, a longer code.
     """
-    rule = rule.settled(domain.texts) if isinstance(rule, Banded) else rule
-    rule, read = _rewritten(rule, texts, hierarchy.positions)
-    labels = _labels_of_values(domain, hierarchy, read) if rule.needs_counts else _labels(rule, read)
-    groups_by_level = {}
-    for level in levels:
-        groups_found = np.full(len(texts), -1, np.int64) if level else _same_position(rule, hierarchy, read)
-        for same_level in _levels_with_same_groups(hierarchy, level):
-            # The last entry means no group.
-            group_of_label = np.append(np.argsort(hierarchy.between(level, same_level)), -1)
-            names = {label: group for group, label in enumerate(hierarchy.labels[same_level])}
-            by_rule = [
-                names.get(row[same_level - 1], -1) if row and 0 < same_level <= len(row) else -1
-                for row in labels
-            ]
-            by_label = _plain_labels(hierarchy, same_level)
-            parts = _parts_of_keys(by_label)
-            named = [by_label.get(_normalized(text), _named_by_part(text, parts)) for text in texts]
-            for groups in (named, by_rule):
-                groups_found = np.where(
-                    groups_found < 0, group_of_label[np.array(groups, np.int64)], groups_found
-                )
-        groups_by_level[level] = groups_found
-    return groups_by_level
+    return NamedGroups(rule, domain, hierarchy).read(texts, levels)
 
 
-def _levels_with_same_groups(hierarchy: Hierarchy, level: int) -> list[int]:
-    """Return a level and the levels above it that have the same groups with other labels."""
-    sizes = [len(labels) for labels in hierarchy.labels]
-    return [other for other in range(level, len(sizes)) if sizes[other] == sizes[level]]
+class NamedGroups:
+    """Reads which groups of a hierarchy texts name; the labels are indexed once for many texts."""
+
+    def __init__(self, rule: Builder, domain: Domain, hierarchy: Hierarchy) -> None:
+        self.rule = rule.settled(domain.texts) if isinstance(rule, Banded) else rule
+        self.domain, self.hierarchy = domain, hierarchy
+        self._indexes: dict[int, list[_LabelIndex]] = {}
+
+    def read(self, texts: Sequence[str], levels: Sequence[int]) -> Mapping[int, IntArray]:
+        """Return for each level the group that each text names, or -1."""
+        hierarchy = self.hierarchy
+        rule, read = _rewritten(self.rule, texts, hierarchy.positions)
+        labels = _labels_of_values(self.domain, hierarchy, read) if rule.needs_counts else _labels(rule, read)
+        normalized = [_normalized(text) for text in texts]
+        firsts = [_first_part(text) for text in normalized]
+        groups_by_level = {}
+        for level in levels:
+            groups = np.full(len(texts), -1, np.int64) if level else _same_position(rule, hierarchy, read)
+            for index in self._indexes_of(level):
+                named = list(map(index.group_of, normalized, firsts))
+                ruled = [index.group_of_labels(row) for row in labels]
+                for candidates in (named, ruled):
+                    groups = np.where(groups < 0, index.back[np.array(candidates, np.int64)], groups)
+            groups_by_level[level] = groups
+        return groups_by_level
+
+    def _indexes_of(self, level: int) -> list[_LabelIndex]:
+        """Return the indexes of a level and of the levels above it that have the same groups."""
+        if level not in self._indexes:
+            sizes = [len(labels) for labels in self.hierarchy.labels]
+            same = [other for other in range(level, len(sizes)) if sizes[other] == sizes[level]]
+            self._indexes[level] = [_LabelIndex(self.hierarchy, level, other) for other in same]
+        return self._indexes[level]
+
+
+class _LabelIndex:
+    """The labels of a level whose groups are those of `level`, possibly with other labels."""
+
+    def __init__(self, hierarchy: Hierarchy, level: int, labelled: int) -> None:
+        self.labelled = labelled
+        self.back = np.append(np.argsort(hierarchy.between(level, labelled)), -1)  # the last: no group
+        self.names = {label: group for group, label in enumerate(hierarchy.labels[labelled])}
+        self.plain = _plain_labels(hierarchy, labelled)
+        self.parts = _parts_of_keys(self.plain)
+
+    def group_of(self, text: str, first: str | None) -> int:
+        """Return the group that a normalized text, or its first part, names; -1 if there is none."""
+        group = self.plain.get(text)
+        if group is None:
+            group = -1 if first is None else self.parts.get(first, self.parts.get(first.lstrip("0"), -1))
+        return group
+
+    def group_of_labels(self, row: Labels | None) -> int:
+        """Return the group that the labels of a text name, or -1."""
+        return self.names.get(row[self.labelled - 1], -1) if row and 0 < self.labelled <= len(row) else -1
 
 
 _AFTER_LETTERS = re.compile(r"[A-Za-z]{1,3}[-_ /](\d+)")  # D-10123
@@ -183,10 +212,10 @@ def _parts_of_keys(plain: Mapping[str, int]) -> dict[str, int]:
     return parts
 
 
-def _named_by_part(text: str, parts: Mapping[str, int]) -> int:
-    """Return the group that the first part of a key names, such as 17 in 17-233, or -1."""
-    first, *others = _SEPARATOR.split(_normalized(text), maxsplit=1)
-    return parts.get(first, parts.get(first.lstrip("0"), -1)) if others else -1
+def _first_part(text: str) -> str | None:
+    """Return the first part of a key, such as 17 in 17-233; None if the text has a single part."""
+    first, *rest = _SEPARATOR.split(text, maxsplit=1)
+    return first if rest else None
 
 
 _NUMBER = re.compile(r"\d+")
@@ -282,6 +311,7 @@ class _Search:
     ) -> None:
         self.result, self.questions, self.guesses, self.answer = result, questions, guesses, answer
         self.hierarchies = result.problem.hierarchies
+        self.named_groups: dict[int, NamedGroups] = {}
         self.rules = {
             column: policy.builder(self.hierarchies[column].name)
             for column in dict.fromkeys(question.column for question in questions.asked)
@@ -349,9 +379,12 @@ class _Search:
     def _read(
         self, column: int, texts: Sequence[str], levels: Sequence[int], part: TextPart | None = None
     ) -> Mapping[int, IntArray]:
-        hierarchy = self.hierarchies[column]
+        if column not in self.named_groups:
+            hierarchy = self.hierarchies[column]
+            domain = self.result.domains[hierarchy.name]
+            self.named_groups[column] = NamedGroups(self.rules[column], domain, hierarchy)
         texts = texts if part is None else [part.of(text) for text in texts]
-        return named_groups(self.rules[column], self.result.domains[hierarchy.name], hierarchy, texts, levels)
+        return self.named_groups[column].read(texts, levels)
 
     def _read_scaled(
         self,
