@@ -10,7 +10,7 @@ from typing import Any
 import typer
 
 from shoal.cli.messages import progress_bar, report
-from shoal.cli.parsing import typed
+from shoal.cli.parsing import read_line
 from shoal.document.document import Table
 from shoal.document.terminal import say, show_table
 from shoal.errors import ShoalError, UnknownName, UsageError
@@ -47,7 +47,7 @@ def ask_generalizations(
 class OutlierPrompt:
     """Raises the levels of columns one by one, and lists rare combinations after each step."""
 
-    def __init__(self, holder: Any, read: Callable[[], str] = typed) -> None:
+    def __init__(self, holder: Any, read: Callable[[], str] = read_line) -> None:
         """Begin with no level raised; `read` returns the next line or raises EOFError."""
         self.holder = holder
         self.read = read

@@ -252,7 +252,7 @@ def read_names(
     return columns
 
 
-def typed() -> str:
+def read_line() -> str:
     """Read a line from the terminal, with a history if the system supports it."""
     with suppress(ImportError):
         import readline  # noqa: F401 - importing it suffices

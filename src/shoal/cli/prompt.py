@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from shoal.cli.messages import report
-from shoal.cli.parsing import read_limit, typed
+from shoal.cli.parsing import read_limit, read_line
 from shoal.document.document import Fact
 from shoal.document.terminal import say, show
 from shoal.errors import OutputError, ShoalError, UnknownName, UsageError
@@ -99,7 +99,7 @@ class Prompt:
     """A request that is changed step by step, its answers, and an undo history."""
 
     def __init__(
-        self, profile: Any, settings: _Settings, data: str, policy: str, read: Callable[[], str] = typed
+        self, profile: Any, settings: _Settings, data: str, policy: str, read: Callable[[], str] = read_line
     ) -> None:
         """Begin with some settings; `read` returns the next line or raises EOFError."""
         self.profile = profile

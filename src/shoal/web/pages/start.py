@@ -172,7 +172,7 @@ class TableChoice:
         if upload is not None:
             await self.open_file(upload.path, upload.name)
 
-    async def open_file(self, path: Path, shown: str) -> None:
+    async def open_file(self, path: Path, display_name: str) -> None:
         """Open a table; for a workbook with several sheets, or rows above its header, ask which to open."""
         workspaces, name = self.tab.workspaces, self.tab.state.workspace
         self.sheet_box.clear()
@@ -180,18 +180,18 @@ class TableChoice:
         sheets: list[WorkbookSheet] = []
         if workspaces.saving.awaited_sheet(name) is None:
             try:
-                sheets = await anyio.to_thread.run_sync(workspaces.sheets, name, path, shown)
+                sheets = await anyio.to_thread.run_sync(workspaces.sheets, name, path, display_name)
             except ShoalError as error:
                 self.tab.state.fields["workbook"] = path
                 self._remove_waiting()
                 self.show_error(str(error))
                 return
         if not needs_choice(sheets):
-            self.start(lambda progress: workspaces.open_table(name, path, shown, progress))
+            self.start(lambda progress: workspaces.open_table(name, path, display_name, progress))
             return
         self.tab.state.fields["workbook"] = path  # until a sheet is chosen
         with self.sheet_box:
-            SheetChoice(sheets, shown, lambda sheet: self.open_sheet(path, shown, sheet))
+            SheetChoice(sheets, display_name, lambda sheet: self.open_sheet(path, display_name, sheet))
 
     def _remove_waiting(self) -> None:
         """Remove an uploaded workbook if none of its sheets was chosen."""
@@ -199,11 +199,13 @@ class TableChoice:
         if path is not None and path.parent == self.tab.workspace.folder:
             path.unlink(missing_ok=True)
 
-    def open_sheet(self, path: Path, shown: str, sheet: WorkbookSheet) -> None:
+    def open_sheet(self, path: Path, display_name: str, sheet: WorkbookSheet) -> None:
         name = self.tab.state.workspace
         self.tab.state.fields.pop("workbook", None)
         self.sheet_box.clear()
-        self.start(lambda progress: self.tab.workspaces.open_table(name, path, shown, progress, sheet=sheet))
+        self.start(
+            lambda progress: self.tab.workspaces.open_table(name, path, display_name, progress, sheet=sheet)
+        )
 
     def show_error(self, text: str | None) -> None:
         """Show an error, or remove the last one."""
@@ -225,13 +227,13 @@ class SheetChoice:
     """The choice of a sheet, and of the row that names its columns."""
 
     def __init__(
-        self, sheets: Sequence[WorkbookSheet], shown: str, on_open: Callable[[WorkbookSheet], Any]
+        self, sheets: Sequence[WorkbookSheet], display_name: str, on_open: Callable[[WorkbookSheet], Any]
     ) -> None:
         self.rows = {sheet.name: sheet.header_row for sheet in sheets}
         self.on_open = on_open
         self.name = sheets[0].name
         with elements.box("offer", data_part="sheets"):
-            elements.tag("h3", f"Which sheet of {shown}?")
+            elements.tag("h3", f"Which sheet of {display_name}?")
             elements.note("The rows above the column names are left out.")
             with elements.box("line", style="align-items: flex-end"):
                 elements.select("Sheet", list(self.rows), self.name, self.choose)

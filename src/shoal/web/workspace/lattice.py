@@ -85,11 +85,11 @@ def lattice_view(
     if binned:
         run_starts = _runs(np.bincount(heights), most)
         run_sizes = np.diff(np.append(run_starts, len(order)))
-        shown = order[run_starts]
+        representatives = order[run_starts]
         for index in keep:
             run = np.searchsorted(run_starts, int(np.flatnonzero(order == index)[0]), "right") - 1
-            shown[run] = index
-        order = shown
+            representatives[run] = index
+        order = representatives
     points = tuple(
         Point(
             node=lattice.node(profile.levels[index].tolist()),

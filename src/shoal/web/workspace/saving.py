@@ -108,8 +108,8 @@ class Saving:
     def project(self, name: str, title: str | None = None) -> SavedProject:
         workspace, link = self.workspaces.peek(name), self.link(name)
         _ = workspace.table.loaded
-        shown = (title or link.name or _stem(workspace.table.name or "table")).strip()
-        return project_of(workspace, shown or "project", link.step)
+        project_name = (title or link.name or _stem(workspace.table.name or "table")).strip()
+        return project_of(workspace, project_name or "project", link.step)
 
     @property
     def required_store(self) -> Projects:

@@ -132,9 +132,9 @@ def match_files(names: Sequence[str], columns: Sequence[str]) -> list[str]:
     matches = [_column_of(name, known) for name in names]
     unmatched = [name for name, column in zip(names, matches, strict=True) if column is None]
     if unmatched:
-        shown = ", ".join(repr(name[-80:]) for name in unmatched[:10])
+        names_text = ", ".join(repr(name[-80:]) for name in unmatched[:10])
         raise Refused(
-            f"No column has the name of {shown}. No file was taken. Rename them, or leave them out."
+            f"No column has the name of {names_text}. No file was taken. Rename them, or leave them out."
         )
     matched = [column for column in matches if column is not None]
     twice = next((column for column in matched if matched.count(column) > 1), None)

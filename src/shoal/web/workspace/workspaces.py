@@ -290,7 +290,7 @@ class Workspaces:
         self,
         name: str,
         path: Path,
-        shown: str,
+        display_name: str,
         progress: Progress | None = None,
         *,
         sheet: WorkbookSheet | None = None,
@@ -305,11 +305,11 @@ class Workspaces:
         sheet = sheet or self.saving.awaited_sheet(name)
         table_path = path
         try:
-            with shown_as(path, shown), limited(self._limits_on(path, workspace)):
+            with shown_as(path, display_name), limited(self._limits_on(path, workspace)):
                 if sheet is not None and is_workbook(path):
                     table_path = extract_sheet(path, sheet, workspace.folder)
-                with shown_as(table_path, shown):
-                    workspace.open(table_path, shown, progress)
+                with shown_as(table_path, display_name):
+                    workspace.open(table_path, display_name, progress)
         except BaseException:
             _remove_upload(path, workspace.folder)
             _remove_upload(table_path, workspace.folder)
@@ -333,11 +333,11 @@ class Workspaces:
         workspace.table.source = TableSource("source", source)
         self._table_opened(name, workspace)
 
-    def sheets(self, name: str, path: Path, shown: str) -> list[WorkbookSheet]:
+    def sheets(self, name: str, path: Path, display_name: str) -> list[WorkbookSheet]:
         """Return the sheets of a workbook to open in a workspace; an empty list for other files."""
         if not is_workbook(path):
             return []
-        with shown_as(path, shown), limited(self._limits_on(path, self.get(name))):
+        with shown_as(path, display_name), limited(self._limits_on(path, self.get(name))):
             return sheets_of(path)
 
     def _limits_on(self, path: Path, workspace: Workspace) -> Limits:
@@ -409,12 +409,12 @@ def format_duration(seconds: float) -> str:
 
 
 @contextmanager
-def shown_as(path: Path, shown: str) -> Iterator[None]:
+def shown_as(path: Path, display_name: str) -> Iterator[None]:
     """Replace the path of a file in errors with the name that the user knows."""
     try:
         yield
     except ShoalError as error:
-        error.file_names = {str(path): shown}
+        error.file_names = {str(path): display_name}
         raise
 
 
