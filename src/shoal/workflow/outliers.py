@@ -104,16 +104,16 @@ def outliers_at(problem: Problem, node: Node, sets: Sequence[ColumnSubset]) -> O
 
     no_rows = np.zeros(len(sizes), np.bool_)
     outliers = [
-        Outlier(tuple(names[c] for c in found.columns), found.combinations, records(found.rows))
-        for found in rares
-        if found.combinations
+        Outlier(tuple(names[c] for c in rare_set.columns), rare_set.combinations, records(rare_set.rows))
+        for rare_set in rares
+        if rare_set.combinations
     ]
     by_column = []
     for index, name in enumerate(names):
-        matches = [found for found in rares if index in found.columns]
-        rows = np.logical_or.reduce([found.rows for found in matches])
-        by_column.append(Outlier((name,), sum(found.combinations for found in matches), records(rows)))
-    rare_rows = np.logical_or.reduce([no_rows, *[found.rows for found in rares]])
+        matches = [rare_set for rare_set in rares if index in rare_set.columns]
+        rows = np.logical_or.reduce([rare_set.rows for rare_set in matches])
+        by_column.append(Outlier((name,), sum(rare_set.combinations for rare_set in matches), records(rows)))
+    rare_rows = np.logical_or.reduce([no_rows, *[rare_set.rows for rare_set in rares]])
     return Outliers(
         k=problem.least_size,
         levels=dict(zip(names, node, strict=True)),

@@ -19,8 +19,8 @@ from shoal.core.lattice.walk import Spread
 @compiled
 def first_at_least(begins: IntArray, values: IntArray, least: int) -> IntArray:
     """Find the first value of at least `least` among each node's ascending values, or their end."""
-    found = np.empty(begins.shape[0] - 1, np.int64)
-    for stretch in range(found.shape[0]):
+    positions = np.empty(begins.shape[0] - 1, np.int64)
+    for stretch in range(positions.shape[0]):
         low = begins[stretch]
         high = min(begins[stretch + 1], low + least)  # values are distinct: the i-th is at least i
         while low < high:
@@ -29,8 +29,8 @@ def first_at_least(begins: IntArray, values: IntArray, least: int) -> IntArray:
                 low = middle + 1
             else:
                 high = middle
-        found[stretch] = low
-    return found
+        positions[stretch] = low
+    return positions
 
 
 class _ReadOnly:
