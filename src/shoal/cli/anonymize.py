@@ -117,23 +117,21 @@ def anonymize(
             algorithm = changes.get("algorithm", "auto") if policy is None else request.algorithm
             inputs = {} if policy is None else request.read_files
             _check_candidates(candidates, algorithm, data, output, inputs, force=files.force)
-        fixed_levels, reading_options = read_node(node), reading.options()
+        levels, table_options = read_node(node), reading.options()
         if interactive:
-            request = ask_generalizations(
-                data, request, fixed_levels, reading_options, as_json=display.as_json
-            )
+            request = ask_generalizations(data, request, levels, table_options, as_json=display.as_json)
     with display.reporting(), progress_bar() as progress, offering_best(progress):
         release = run(
             data,
             request,
             drop=drop or (),
             output=output,
-            node=fixed_levels,
+            node=levels,
             seconds=seconds,
             margin=margin,
             progress=progress,
             **files.options(),
-            **reading_options,
+            **table_options,
         )
     with display.reporting():
         if candidates and release.evaluation.candidates:
@@ -143,7 +141,7 @@ def anonymize(
             say(f"{stopped} {str(candidates)!r} was not written.", stderr=True)
     in_terminal = not display.as_json and sys.stdout.isatty() and sys.stderr.isatty()
     with_advice = in_terminal if advice is None else advice
-    guessed = None if policy or known else (data, request, reading_options["engine"])
+    guessed = None if policy or known else (data, request, table_options["engine"])
     if display.as_json:
         extra = {"advice": _advice_with_commands(release, sys.argv[1:], guessed)} if with_advice else {}
         print_json({**release.to_dict(), **extra})

@@ -204,14 +204,14 @@ def _report_when_stopped(journal: Path | None, display: _Display) -> Iterator[No
     try:
         yield
     except Stopped as stop:
-        finished = len(stop.finished.rows)
+        done = len(stop.finished.rows)
         if journal:
             message = (
-                f"{finished:,} of {stop.total:,} rows are kept in {str(journal)!r}. The same command resumes."
+                f"{done:,} of {stop.total:,} rows are kept in {str(journal)!r}. The same command resumes."
             )
             raise stopped(f"Stopped: {message}", as_json=display.as_json) from None
         display.show(stop.finished)
-        lost = f"{finished:,} of {stop.total:,} rows. With --output they would be kept, to resume from."
+        lost = f"{done:,} of {stop.total:,} rows. With --output they would be kept, to resume from."
         say(f"Stopped after {lost}", stderr=True)
         raise typer.Exit(130) from None
     except KeyboardInterrupt:

@@ -75,12 +75,8 @@ def _program() -> str:
     program, on_path = Path(sys.executable).with_name("shoal"), shutil.which("shoal")
     if not program.is_file() or (on_path and Path(on_path).resolve() == program.resolve()):
         return "shoal"
-    current_folder = Path.cwd()
-    return (
-        os.path.join(".", program.relative_to(current_folder))
-        if program.is_relative_to(current_folder)
-        else str(program)
-    )
+    folder = Path.cwd()
+    return os.path.join(".", program.relative_to(folder)) if program.is_relative_to(folder) else str(program)
 
 
 def _same_records(release: Release, data: Path, output: Path) -> tuple[list[Record], list[Record]]:

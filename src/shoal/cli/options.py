@@ -317,9 +317,7 @@ def with_groups(command: Callable[..., None]) -> Callable[..., None]:
     """Return a command that has the options of its groups instead of the groups, after its other options."""
     hints = get_type_hints(command, include_extras=True)
     groups: dict[str, Any] = {name: kind for name, kind in hints.items() if is_dataclass(kind)}
-    options = {
-        name: (hints[name], parameter.default) for name, parameter in signature(command).parameters.items()
-    }
+    options = {name: (hints[name], option.default) for name, option in signature(command).parameters.items()}
     for name, group in groups.items():
         del options[name]
         types = get_type_hints(group, include_extras=True)

@@ -122,11 +122,9 @@ def profile(
         table_profile.save(output, force=force or extend)
         studied = not table_profile.stopped and (study or (plots and node is None))
         table_study = study_of(table_profile, by=by) if studied else None
-        shown = [described.document() for described in (table_study, at_node) if described]
+        shown = [part.document() for part in (table_study, at_node) if part]
         plot_files = (
-            save([figure for described in shown for figure in described.figures], plots)
-            if shown and plots
-            else []
+            save([figure for part in shown for figure in part.figures], plots) if shown and plots else []
         )
     result = _result(table_profile, output, clock.seconds)
     if display.as_json:

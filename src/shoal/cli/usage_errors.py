@@ -49,7 +49,7 @@ def instead_of_command(name: str) -> str | None:
     return f"There is no command {name}: {_COMMANDS[name]}" if name in _COMMANDS else None
 
 
-def instead_of_option(option: str, typed_value: str | None, options: Collection[str]) -> str:
+def instead_of_option(option: str, typed: str | None, options: Collection[str]) -> str:
     """Return a hint on where a missing option's value is set instead, or an empty string.
 
     >>> instead_of_option("--k", "10", ["--policy"])
@@ -60,17 +60,13 @@ def instead_of_option(option: str, typed_value: str | None, options: Collection[
     name = option.strip("-")
     if name in _MODELS and {"--model", "--policy"} & set(options):
         model, example = _MODELS[name]
-        value = typed_value if typed_value and re.fullmatch(r"[0-9]+(\.[0-9]+)?", typed_value) else example
+        value = typed if typed and re.fullmatch(r"[0-9]+(\.[0-9]+)?", typed) else example
         written = f" {name} is set in the policy, under models: {model}: {{{name}: {value}}}."
         alternative = (
             f" Or write --model {model}:{name}={value}; these options replace all models of the policy."
         )
         return written + alternative * ("--model" in options)
-    if (
-        name in _ENTRIES
-        and "--policy" in options
-        and not any(other_option.endswith(f"-{name}") for other_option in options)
-    ):
+    if name in _ENTRIES and "--policy" in options and not any(item.endswith(f"-{name}") for item in options):
         return f" {_ENTRIES[name]} is set in the policy."
     return ""
 
@@ -165,14 +161,7 @@ def _refusal(error: Any, command: Any, name: str, words: Sequence[str]) -> Usage
         return UsageError(f"{_name(param)} is missing{_meaning(param)}. {lists}")
     if param is not None and hasattr(param, "opts"):
         return UsageError(_wrong_value(command.callback, param, words))
-    if taker := next(
-        (
-            subcommand
-            for subcommand, subcommand_object in (known or {}).items()
-            if _takes(subcommand_object, option)
-        ),
-        None,
-    ):
+    if taker := next((key for key, child in (known or {}).items() if _takes(child, option)), None):
         return UsageError(f"{option} goes after the command: `{name} {taker} {option}`.")
     if option and "o such option" in message:
         known_options = [known_option for candidate in command.params for known_option in candidate.opts]
@@ -200,21 +189,17 @@ def _wrong_value(callback: Any, param: Any, words: Sequence[str]) -> str:
     """Return a message with the values that an option accepts, an example, and the given value."""
     annotation = get_type_hints(callback, include_extras=True).get(param.name, str)
     kind, *notes = get_args(annotation) if hasattr(annotation, "__metadata__") else (annotation,)
-    name, typed_value = _name(param), _typed_value(param.opts, words)
+    name, typed = _name(param), _typed_value(param.opts, words)
     low, high = (next((getattr(note, end, None) for note in notes), None) for end in ("min", "max"))
     between = "" if low is None or high is None else f" from {low} to {high}"
     must = f"{name} takes {wanted(kind)}{between}, such as {name} {_EXAMPLES.get(param.name, 5)}"
-    return (
-        f"{must}."
-        if typed_value is None
-        else f"{must}; got {quote(typed_value)}.{_decimal_point_hint(kind, typed_value)}"
-    )
+    return f"{must}." if typed is None else f"{must}; got {quote(typed)}.{_decimal_point_hint(kind, typed)}"
 
 
-def _decimal_point_hint(kind: Any, typed_value: str) -> str:
+def _decimal_point_hint(kind: Any, typed: str) -> str:
     """Return a hint to write a decimal point instead of a comma."""
-    if float in (kind, *get_args(kind)) and re.fullmatch(r"\d+,\d+", typed_value):
-        return f" Write {typed_value.replace(',', '.')}."
+    if float in (kind, *get_args(kind)) and re.fullmatch(r"\d+,\d+", typed):
+        return f" Write {typed.replace(',', '.')}."
     return ""
 
 
@@ -256,7 +241,5 @@ def _meaning(param: Any) -> str:
 
 
 def _arguments(params: Sequence[Any]) -> str:
-    names = [
-        _name(parameter) for parameter in params if not any(name.startswith("-") for name in parameter.opts)
-    ]
+    names = [_name(param) for param in params if not any(name.startswith("-") for name in param.opts)]
     return " ".join(names) or "options only"

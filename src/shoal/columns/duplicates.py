@@ -150,21 +150,17 @@ def redundant(
     in a release that does not retain the finer one.
     """
     slight = Counter(pair.finer for pair in pairs if _is_slight(pair))
-    removed: dict[str, Dependency] = {}
+    drop: dict[str, Dependency] = {}
     for pair in sorted(pairs, key=lambda pair: (not pair.both, -pair.share)):
-        if (
-            pair.finer in removed
-            or pair.coarser in removed
-            or (_is_slight(pair) and slight[pair.finer] < _SEVERAL)
-        ):
+        if pair.finer in drop or pair.coarser in drop or (_is_slight(pair) and slight[pair.finer] < _SEVERAL):
             continue
         order = (pair.finer, pair.coarser)
         if _is_slight(pair) or (pair.both and (pair.finer in readable or pair.coarser not in readable)):
             order = (pair.coarser, pair.finer)
         name = next((name for name in order if name not in kept), None)
         if name is not None:
-            removed[name] = pair
-    return removed
+            drop[name] = pair
+    return drop
 
 
 def _is_slight(pair: Dependency) -> bool:

@@ -208,12 +208,9 @@ def are_prefixed_keys(texts: Sequence[str]) -> bool:
     """
     matches = [_PREFIXED.fullmatch(text.strip()) for text in spread(texts)]
     prefixes = [match[1].lower() for match in matches if match]
-    one_length = len({len(text.strip()) for text in texts}) == 1
+    equal = len({len(text.strip()) for text in texts}) == 1
     return (
-        one_length
-        and bool(matches)
-        and len(prefixes) == len(matches)
-        and not _CURRENCIES.intersection(prefixes)
+        equal and bool(matches) and len(prefixes) == len(matches) and not _CURRENCIES.intersection(prefixes)
     )
 
 
@@ -326,9 +323,7 @@ def _ends(texts: Sequence[str]) -> list[str] | None:
     greatest = np.unique(-np.partition(-numbers, 2)[:3])[-2:]
     if len(least) < 2 or len(greatest) < 2:
         return list(texts)
-    return [
-        texts[index] for index in np.flatnonzero((numbers <= least[-1]) | (numbers >= greatest[0])).tolist()
-    ]
+    return [texts[i] for i in np.flatnonzero((numbers <= least[-1]) | (numbers >= greatest[0])).tolist()]
 
 
 def _is_outlying_code(code: Decimal | None, numbers: Sequence[Decimal]) -> bool:

@@ -141,14 +141,12 @@ def guess_column(
     form = form_of(name, known, records_of_known)
     null = missing_records(counts, domain)
     unique = int((counts.sizes == 1).sum())
-    records_with_value = counts.records - null
-    is_nearly_unique = nearly_unique(unique, records_with_value)
+    filled = counts.records - null
+    is_nearly_unique = nearly_unique(unique, filled)
     finding = looks_like(name, known, records=counts.records, persons=persons)
-    classification = classify(
-        ColumnFacts(name, known, form.written, records_with_value, is_nearly_unique, finding)
-    )
-    column_facts = name, classification.kind, known, records_of_known, unknown
-    hierarchy: Any = natural_hierarchy(*column_facts, form=form)[1] if with_hierarchy else None
+    classification = classify(ColumnFacts(name, known, form.written, filled, is_nearly_unique, finding))
+    facts = name, classification.kind, known, records_of_known, unknown
+    hierarchy: Any = natural_hierarchy(*facts, form=form)[1] if with_hierarchy else None
     role, reason = classification.role, classification.reason
     if is_nearly_unique and classification.kind is Kind.KEY and role is Role.IDENTIFIER:
         finding = finding or unique_code()

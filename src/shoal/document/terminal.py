@@ -93,7 +93,7 @@ def fitted(headers: Sequence[str], rows: Sequence[Sequence[str]], room: int) -> 
     from rich.cells import cell_len
 
     columns = list(zip(headers, *rows, strict=True))
-    unbroken_widths = [max(map(_width, cells)) for cells in columns]
+    longest = [max(map(_width, cells)) for cells in columns]
     widths = [
         min(max((cell_len(word) for cell in cells for word in cell.split()), default=0), _LONGEST)
         for cells in columns
@@ -103,8 +103,8 @@ def fitted(headers: Sequence[str], rows: Sequence[Sequence[str]], room: int) -> 
         return None
     # First the columns that need little extra space get all of it; columns with long texts share what
     # remains.
-    for column in sorted(range(len(columns)), key=lambda column: unbroken_widths[column] - widths[column]):
-        extra = min(unbroken_widths[column] - widths[column], spare)
+    for column in sorted(range(len(columns)), key=lambda column: longest[column] - widths[column]):
+        extra = min(longest[column] - widths[column], spare)
         widths[column] += extra
         spare -= extra
     return widths

@@ -276,23 +276,23 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         names, sensitive = table.column_names, list(self.sensitive)
         quasi = self.quasi_identifiers
         quasi = [name for name in names if name not in sensitive] if quasi is None else list(quasi)
-        hierarchies = dict(self.hierarchies or {})
+        rules = dict(self.hierarchies or {})
         for kind, requested in (
             ("quasi_identifiers", quasi),
             ("sensitive", sensitive),
-            ("hierarchies", hierarchies),
+            ("hierarchies", rules),
         ):
             missing = [name for name in requested if name not in names]
             if missing:
                 raise PolicyError(
                     f"{kind} names columns that the table does not have: {', '.join(map(repr, missing))}."
                 )
-        guessed = _guessed(source, engine, [name for name in quasi if name not in hierarchies])
+        guessed = _guessed(source, engine, [name for name in quasi if name not in rules])
         columns: dict[str, Any] = {}
         for name in names:
             role = "quasi-identifier" if name in quasi else "sensitive" if name in sensitive else "other"
             columns[name] = {"role": role}
-            rule = hierarchies.get(name, guessed.get(name))
+            rule = rules.get(name, guessed.get(name))
             if rule is not None:
                 columns[name]["hierarchy"] = rule
         return {
@@ -364,26 +364,22 @@ def _ambiguous(frame: Any, index: int) -> bool:
     return str(kind).lower() == "object" or zone is not None
 
 
-def _with_enough_rows(
-    positions: np.ndarray, table: pa.Table, recoded: pa.Table, policy: Policy
-) -> np.ndarray:
+def _with_enough_rows(order: np.ndarray, table: pa.Table, recoded: pa.Table, policy: Policy) -> np.ndarray:
     """If the empty rows are too few for a class, also empty the rows of the smallest classes."""
-    empty = positions < 0
+    empty = order < 0
     if not empty.any() or _are_enough(empty, table, policy):
-        return positions
+        return order
     quasi = [shown for name in policy.roles.quasi_identifiers for shown in policy.released(name)]
     named = [f"q{index}" for index in range(len(quasi))]
-    numbered_rows = pa.table(
+    rows = pa.table(
         [*recoded.select(quasi).columns, pa.array(np.arange(len(recoded)))], names=[*named, "row"]
     )
-    classes = (
-        numbered_rows.group_by(named, use_threads=False).aggregate([("row", "list")])["row_list"].to_pylist()
-    )
+    classes = rows.group_by(named, use_threads=False).aggregate([("row", "list")])["row_list"].to_pylist()
     for members in sorted(classes, key=lambda members: (len(members), members)):
-        empty |= np.isin(positions, members)
+        empty |= np.isin(order, members)
         if _are_enough(empty, table, policy):
             break
-    return np.where(empty, -1, positions)
+    return np.where(empty, -1, order)
 
 
 def _are_enough(rows: np.ndarray, table: pa.Table, policy: Policy) -> bool:

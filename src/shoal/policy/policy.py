@@ -404,16 +404,15 @@ class Policy(BaseModel):
 
     def dropping(self, names: Iterable[str]) -> Policy:
         """Return the policy with the role identifier for some columns, which removes them."""
-        removed = set(names)
-        for name in removed:
+        drop = set(names)
+        for name in drop:
             if name not in self.columns:
                 raise UnknownName(name, "column", self.columns, field="drop")
         columns = self.written()["columns"]
-        together = [[name for name in group if name not in removed] for group in self.same_level]
+        together = [[name for name in group if name not in drop] for group in self.same_level]
         return self.with_(
             columns={
-                name: {"role": "identifier"} if name in removed else column
-                for name, column in columns.items()
+                name: {"role": "identifier"} if name in drop else column for name, column in columns.items()
             },
             same_level=[group for group in together if len(group) > 1],
         )

@@ -177,16 +177,13 @@ def _other_recodings(policy: Policy) -> Iterator[_Trial]:
     by_ranges = named(policy.algorithm)[0] == "mondrian"
     if policy.local is False:
         nodes = policy.with_(algorithm="auto") if by_ranges else policy
-        without_ranges = (("--algorithm", "auto"),) if by_ranges else ()
+        auto = (("--algorithm", "auto"),) if by_ranges else ()
         yield _Trial(
-            "labels are chosen class by class",
-            (*without_ranges, ("--local", "")),
-            nodes.with_(local=True),
-            LOCAL,
+            "labels are chosen class by class", (*auto, ("--local", "")), nodes.with_(local=True), LOCAL
         )
         yield _Trial(
             "labels are chosen class by class, up to three in a cell",
-            (*without_ranges, ("--local-labels", "3")),
+            (*auto, ("--local-labels", "3")),
             nodes.with_(local={"labels": 3}),
             f"{LOCAL}; {LABELS}",
         )

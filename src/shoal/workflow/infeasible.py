@@ -118,15 +118,9 @@ def unsatisfiable_models(problem: Problem) -> list[UnsatisfiableModel]:
 
 def _unsatisfiable(model: Model, label: str, one_class: Classes) -> tuple[str, str]:
     """Return why one class of all records violates a model, and what to do if no setting helps."""
-    single_valued = [
-        repr(name) for name in model.sensitive(one_class.sensitive) if one_class.distinct(name)[0] == 1
-    ]
-    if single_valued:
-        columns = (
-            f"column {single_valued[0]} has"
-            if len(single_valued) == 1
-            else f"columns {', '.join(single_valued)} have"
-        )
+    single = [repr(name) for name in model.sensitive(one_class.sensitive) if one_class.distinct(name)[0] == 1]
+    if single:
+        columns = f"column {single[0]} has" if len(single) == 1 else f"columns {', '.join(single)} have"
         return f": {columns} one value", f"Leave out {label}, or apply it to a column with several values"
     if model.population_table is not None and one_class.in_population[0] == one_class.records:
         remedy = f"Leave out {label}, or give a population that holds more than the table"

@@ -84,14 +84,12 @@ class Measurement(HasDocument):
     def _table(self) -> Table:
         rows = []
         for measure, (model, parameter) in _MODELS.items():
-            cells = [
-                _rounded(getattr(column, measure), down=measure == "entropy_l") for column in self.sensitive
-            ]
+            cells = [_rounded(getattr(item, measure), down=measure == "entropy_l") for item in self.sensitive]
             if measure == "recursive_c":  # for the l of each column
                 pairs = zip(cells, self.sensitive, strict=True)
-                cells = [f"{cell} (l={column.distinct_l})" for cell, column in pairs]
+                cells = [f"{cell} (l={item.distinct_l})" for cell, item in pairs]
             rows.append((model, parameter, *cells))
-        headers = ("model", "parameter", *[Name(column.column) for column in self.sensitive])
+        headers = ("model", "parameter", *[Name(item.column) for item in self.sensitive])
         return Table("What every class satisfies", headers, rows, left=range(2))
 
 
@@ -177,20 +175,16 @@ def _measure(classes: Classes, column: str) -> ColumnMeasurement:
     spread, sensitive = classes.distribution(column), classes.column(column)
     l = int(spread.distinct.min())
     change = changes(classes, column)
-    without_value = int(lacking_a_value(classes, column).sum())
+    missing = int(lacking_a_value(classes, column).sum())
     enhanced = enhanced_gains(classes, column)
     unbounded = int(np.isinf(enhanced).sum())
     too_many = len(classes) * len(sensitive.ordered) > _MOST_CELLS
     notes = []
-    in_all_classes = f"of {plural(len(classes), 'class')}"
+    total = f"of {plural(len(classes), 'class')}"
     if unbounded:
-        notes.append(
-            f"enhanced_beta: no beta holds; a value gains more than -ln p in {unbounded:,} {in_all_classes}."
-        )
-    if without_value:
-        notes.append(
-            f"delta: no delta holds; {without_value:,} {in_all_classes} lack a value that the table has."
-        )
+        notes.append(f"enhanced_beta: no beta holds; a value gains more than -ln p in {unbounded:,} {total}.")
+    if missing:
+        notes.append(f"delta: no delta holds; {missing:,} {total} lack a value that the table has.")
     if too_many:
         notes.append(
             f"t_ordered: left out; {plural(len(sensitive.ordered), 'value')} in "
@@ -207,7 +201,7 @@ def _measure(classes: Classes, column: str) -> ColumnMeasurement:
         alpha=_greatest(greatest_shares(classes, column)),
         basic_beta=_greatest(greatest_gains(classes, column)),
         enhanced_beta=None if unbounded else _greatest(enhanced),
-        delta=None if without_value else _greatest(change),
+        delta=None if missing else _greatest(change),
         delta_present_only=_greatest(change),
         notes=tuple(notes),
     )

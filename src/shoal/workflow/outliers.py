@@ -47,8 +47,8 @@ class Outliers(PlainValues):
 def outliers_table(outliers: Outliers, most: int = 15) -> Table:
     """List the sets of columns with rare combinations: counts only, no values."""
     shown = [
-        (name_list(outlier.columns), f"{outlier.combinations:,}", f"{outlier.records:,}")
-        for outlier in outliers.found[:most]
+        (name_list(item.columns), f"{item.combinations:,}", f"{item.records:,}")
+        for item in outliers.found[:most]
     ]
     return Table(
         f"Fewer than {outliers.k} records share these, before cells are blanked",

@@ -344,11 +344,9 @@ def separate_column(policy: Policy) -> str | None:
     (name,) = names
     if name.lower() == RECORDS:
         raise PolicyError(f"Column {name!r}: its table has a column {RECORDS!r} of its own. Rename yours.")
-    conflicting = [column for column in policy.columns if column.lower() == group_column(name).lower()]
-    if conflicting:
-        raise PolicyError(
-            f"Column {conflicting[0]!r} has a name that the groups of {name!r} need. Rename it."
-        )
+    same = [column for column in policy.columns if column.lower() == group_column(name).lower()]
+    if same:
+        raise PolicyError(f"Column {same[0]!r} has a name that the groups of {name!r} need. Rename it.")
     return name
 
 

@@ -143,10 +143,8 @@ def retained(result: Recoded) -> float:
 def without_idle_levels(problem: Problem) -> Problem:
     """Fix columns with one value at their lowest level; higher levels give the same classes, no less loss."""
     lattice = problem.lattice
-    has_one_value = [len(hierarchy.labels[0]) == 1 for hierarchy in problem.hierarchies]
-    idle = [
-        axis for axis, columns in enumerate(lattice.axes) if all(has_one_value[column] for column in columns)
-    ]
+    single = [len(hierarchy.labels[0]) == 1 for hierarchy in problem.hierarchies]
+    idle = [axis for axis, columns in enumerate(lattice.axes) if all(single[column] for column in columns)]
     levels = {lattice.columns[lattice.axes[axis][0]]: lattice.low[axis] for axis in idle}
     return replace(problem, lattice=lattice.narrowed(levels)) if levels else problem
 

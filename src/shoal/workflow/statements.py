@@ -72,9 +72,7 @@ def column_statements(policy: Policy) -> list[str]:
         (sensitive, looked_at),
         (("Kept as they are, and taken to be harmless", "No column is harmless"), _others(policy)),
     ]
-    sentences = [
-        f"{title}: {', '.join(names)}." if names else f"{if_none}." for (title, if_none), names in rows
-    ]
+    sentences = [f"{title}: {', '.join(names)}." if names else f"{empty}." for (title, empty), names in rows]
     ignored = [name for name in roles.sensitive if name not in looked_at]
     if ignored:
         sentences.insert(3, f"Kept as they are, and protected by no model: {', '.join(ignored)}.")

@@ -387,14 +387,14 @@ def _judge_release(
     _check_reference(released, reference, int(counted_release.classes.sizes[counted_release.masked].sum()))
     unchecked = _lacking(policy, units, reference, commands)
     each = [counted_release] * len(policy.models)
-    missing_units = [name for name in policy.units if name not in units]
-    if missing_units and recoded is not None:
+    missing = [name for name in policy.units if name not in units]
+    if missing and recoded is not None:
         of_units = [
-            index for index, model in enumerate(policy.privacy_models) if model.unit_column in missing_units
+            index for index, model in enumerate(policy.privacy_models) if model.unit_column in missing
         ]
         try:
-            recoded_input = _with_columns(recoded([*missing_units, *policy.sensitive_needed]), quasi)
-            counted_input = _count_classes(recoded_input, policy, quasi, missing_units, reference, **options)
+            recoded_input = _with_columns(recoded([*missing, *policy.sensitive_needed]), quasi)
+            counted_input = _count_classes(recoded_input, policy, quasi, missing, reference, **options)
             _check_same(counted_release, counted_input, quasi)
         except NotRecoded as error:
             unchecked |= dict.fromkeys(of_units, (f"persons cannot be counted: {error}", None))
@@ -558,9 +558,7 @@ def _judge(
         mask = refused & ~blank
         records = int(classes.sizes[mask].sum())
         # Masked records form a class of the release, too.
-        holds = reason is not None or all(
-            model.holds(classes, suppressed) for suppressed in (blank, classes.nothing())
-        )
+        holds = reason is not None or all(model.holds(classes, lost) for lost in (blank, classes.nothing()))
         passed = not mask.any() and holds
         if passed and reason is not None:
             run = f". Run: {command}" if command else ""

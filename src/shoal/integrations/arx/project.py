@@ -163,7 +163,7 @@ class Project:
         if root is None:
             return None
         weights = tuple(
-            (_of(weight, "attribute"), _of(weight, "weight")) for weight in root.iter("attributeWeight")
+            (_of(node, "attribute"), _of(node, "weight")) for node in root.iter("attributeWeight")
         )
         types = root.find("suppressedAttributeTypes")
         return Settings(
@@ -177,9 +177,7 @@ class Project:
         """Read definition.xml under a prefix."""
         root = self.xml(f"{prefix}definition.xml")
         # The spelling is that of ARX.
-        return (
-            None if root is None else [self._attribute(element, prefix) for element in root.iter("assigment")]
-        )
+        return None if root is None else [self._attribute(node, prefix) for node in root.iter("assigment")]
 
     def _attribute(self, entry: Element, prefix: str) -> Attribute:
         name = _of(entry, "name")

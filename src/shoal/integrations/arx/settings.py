@@ -260,16 +260,12 @@ class Translation:
             for options in model.values()
             if options.get("distance") == "ordered"
         }
-        for attribute in attributes:
-            if attribute.name in ordered and attribute.datatype == "Ordered string":
+        for item in attributes:
+            if item.name in ordered and item.datatype == "Ordered string":
                 reason = "t-closeness uses the order of its values, which ARX stores in the data type."
                 nearest = "Give the column a hierarchy {order: [...], sizes: [...]} with this order."
-                self.note(f"column {attribute.name!r}", reason, nearest)
-        typed = [
-            attribute.name
-            for attribute in attributes
-            if attribute.datatype != "String" or attribute.format or attribute.locale
-        ]
+                self.note(f"column {item.name!r}", reason, nearest)
+        typed = [item.name for item in attributes if item.datatype != "String" or item.format or item.locale]
         if typed:
             shown = ", ".join(map(repr, typed))
             reason = (

@@ -443,10 +443,8 @@ class SearchForm(SettingsForm):
     async def choose(self, setting: str, registry: Registry[Any], name: str) -> None:
         """Choose a plug-in with its defaults; if it needs a label, it is applied when a label is chosen."""
         options = () if name == "auto" else registry.options(name)
-        example_options = {
-            option.name: load_yaml(_EXAMPLES[option.name]) for option in options if option.required
-        }
-        plugin = {name: example_options} if example_options else name
+        values = {option.name: load_yaml(_EXAMPLES[option.name]) for option in options if option.required}
+        plugin = {name: values} if values else name
         self.waiting.pop(setting, None)
         await self.change(partial(self._rejected, setting, plugin), **{setting: plugin})
 

@@ -229,10 +229,7 @@ class Dials:
     def _measures(self) -> dict[str, Measure]:
         """Return the profile's measures of l by their key, which is the column's name if l is distinct."""
         measures = [*map(Measure, self.profile.sensitive), *self.profile.joints]
-        return {
-            measure.column if measure == Measure(measure.column) else measure.label: measure
-            for measure in measures
-        }
+        return {item.column if item == Measure(item.column) else item.label: item for item in measures}
 
     def _measure_options(self) -> dict[str, str]:
         labels = {

@@ -37,12 +37,10 @@ class ScenariosCard:
         self.body.clear()
         elements.set_error(self.error, None)
         self.card.set_visibility(bool(pinned))
-        columns = list(dict.fromkeys(name for scenario in pinned for name in scenario.columns))
+        columns = list(dict.fromkeys(name for pin in pinned for name in pin.columns))
         head = ("Scenario", "Protection", *_FIGURES, *columns)
         with self.body:
-            rows = [
-                ({"data_scenario": scenario.number}, self._cells(scenario, columns)) for scenario in pinned
-            ]
+            rows = [({"data_scenario": pin.number}, self._cells(pin, columns)) for pin in pinned]
             elements.drawn_table(head, rows, range(2, 2 + len(_FIGURES)))
 
     def _cells(self, scenario: Scenario, columns: list[str]) -> list[elements.CellContent]:

@@ -199,13 +199,11 @@ class TableChoice:
         if path is not None and path.parent == self.tab.workspace.folder:
             path.unlink(missing_ok=True)
 
-    def open_sheet(self, path: Path, display_name: str, sheet: WorkbookSheet) -> None:
+    def open_sheet(self, path: Path, title: str, sheet: WorkbookSheet) -> None:
         name = self.tab.state.workspace
         self.tab.state.fields.pop("workbook", None)
         self.sheet_box.clear()
-        self.start(
-            lambda progress: self.tab.workspaces.open_table(name, path, display_name, progress, sheet=sheet)
-        )
+        self.start(lambda progress: self.tab.workspaces.open_table(name, path, title, progress, sheet=sheet))
 
     def show_error(self, text: str | None) -> None:
         """Show an error, or remove the last one."""

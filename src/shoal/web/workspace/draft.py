@@ -295,10 +295,8 @@ class PolicyDraft:
 
     def _build(self, changes: Mapping[str, Any]) -> Policy:
         """Build the policy with some settings changed; None restores the default."""
-        unchanged = {name: value for name, value in self._settings.items() if name not in changes}
-        changed = (
-            self._defaults() | unchanged | {n: value for n, value in changes.items() if value is not None}
-        )
+        old = {name: value for name, value in self._settings.items() if name not in changes}
+        changed = self._defaults() | old | {n: value for n, value in changes.items() if value is not None}
         settings = {name: value for name, value in changed.items() if value is not None}
         if "models" in settings:
             self._check_models(settings["models"])

@@ -129,10 +129,8 @@ class NegotiationStep:
         pairs = _differences(answer.request, current, self.draft.table.level_names, fixed=fixed)
         if not pairs:
             return None
-        requested, policy_text = (", ".join(texts) for texts in zip(*pairs, strict=True))
-        return (
-            f"What you negotiated ({requested}) was not taken; the release follows the policy: {policy_text}."
-        )
+        requested, policy = (", ".join(texts) for texts in zip(*pairs, strict=True))
+        return f"What you negotiated ({requested}) was not taken; the release follows the policy: {policy}."
 
     def choose_node(self, node: Mapping[str, int] | None) -> None:
         """Choose the node of the release; None lets the search choose it."""

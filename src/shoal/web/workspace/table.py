@@ -313,12 +313,8 @@ class WorkspaceTable:
 
     def rows(self, names: Sequence[str] | None = None) -> list[ColumnAnswer]:
         """Describe each column, or only the named ones."""
-        requested = None if names is None else set(names)
-        return [
-            self._row(guess)
-            for guess in self.loaded.columns
-            if requested is None or guess.column in requested
-        ]
+        chosen = None if names is None else set(names)
+        return [self._row(guess) for guess in self.loaded.columns if chosen is None or guess.column in chosen]
 
     def _row(self, guess: Guess) -> ColumnAnswer:
         column = self.columns[guess.column]

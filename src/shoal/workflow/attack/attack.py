@@ -165,20 +165,20 @@ def _attack(
 ) -> Attack:
     released = _counted(release, [part for column, _ in columns for part in column.parts], secrets)
     names = [name for _, name in columns]
-    known_persons = _counted(persons, names)
-    sizes, codes, read = _linked(columns, released, known_persons, secrets, notes)
+    known = _counted(persons, names)
+    sizes, codes, read = _linked(columns, released, known, secrets, notes)
     learnt = dict(zip(secrets, codes, strict=True))
     others = [name for name in persons.columns if name not in names]
-    shown_persons = known_persons
+    shown = known
     if others and reveal and (sizes == 1).any():  # the other columns are only needed to show persons
-        shown_persons = _counted(persons, [*names, *others])
-    people = known_persons.counts.sizes
+        shown = _counted(persons, [*names, *others])
+    people = known.counts.sizes
     exposure = _exposure(sizes, people)
     return Attack(
         on=tuple(column.name for column, _ in columns),
-        persons=known_persons.counts.records,
+        persons=known.counts.records,
         matched=exposure.total,
-        unmatched=known_persons.counts.records - exposure.total,
+        unmatched=known.counts.records - exposure.total,
         singled_out=exposure.unique,
         k=k,
         below_k=exposure.below(k),
@@ -187,9 +187,7 @@ def _attack(
         notes=tuple(notes),
         conclusive=read and exposure.total > 0,
         exposure=exposure,
-        revealed=_revealed(
-            persons.columns, shown_persons, known_persons, sizes == 1, learnt, released, reveal
-        ),
+        revealed=_revealed(persons.columns, shown, known, sizes == 1, learnt, released, reveal),
     )
 
 
@@ -278,7 +276,7 @@ def _exposure(sizes: IntArray, people: IntArray) -> Exposure:
 def _revealed(
     columns: Sequence[str],
     whole: _Counted,
-    matched_persons: _Counted,
+    known_persons: _Counted,
     singled_out: BoolArray,
     codes: Mapping[str, IntArray],
     released: _Counted,
@@ -287,9 +285,9 @@ def _revealed(
     """Return some singled-out persons: the whole row of known values, and what is learnt."""
     if not (most and singled_out.any()):
         return ()
-    joined = range(len(matched_persons.domains))
+    joined = range(len(known_persons.domains))
     both = [
-        np.concatenate((matched_persons.counts.codes(index), whole.counts.codes(index))) for index in joined
+        np.concatenate((known_persons.counts.codes(index), whole.counts.codes(index))) for index in joined
     ]
     match = numbered(packed(both))[len(singled_out) :]  # the joined combinations come first and are distinct
     persons: list[Person] = []

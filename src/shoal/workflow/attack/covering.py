@@ -220,20 +220,14 @@ def check_readable(
 
 
 def _is_read(
-    column: ReleasedColumn,
-    labels: Sequence[Meaning],
-    values: ValueIndex,
-    rule_labels: Sequence[Iterable[str]],
+    column: ReleasedColumn, labels: Sequence[Meaning], values: ValueIndex, of_rule: Sequence[Iterable[str]]
 ) -> BoolArray:
     """Return which values could be read: those on a scale, or words if the column contains words."""
     rule = column.reader.rule
     if rule is not None and rule.scale:
         return values.on_scales()
     if rule is not None and rule.listed():
-        return np.array(
-            [any(True for _ in labels_of_value) for labels_of_value in rule_labels]
-            or [False] * len(values.everything)
-        )
+        return np.array([any(True for _ in names) for names in of_rule] or [False] * len(values.everything))
     if rule is not None or not all(label.spans for label in labels):
         return np.ones(len(values.everything), np.bool_)
     return values.on_scales({span.scale for label in labels for span in label.spans})
@@ -364,10 +358,8 @@ def match_labels(
                 f"Column {name!r} has too many labels for too many values. Round its known values."
             )
         pieces.append(matches)
-    value_of_pair = np.concatenate(pieces) if pieces else _NOTHING
+    owners = np.concatenate(pieces) if pieces else _NOTHING
     label_codes = np.repeat(np.arange(len(labels)), [len(piece) for piece in pieces])
-    order = np.argsort(value_of_pair, kind="stable")  # labels ascend within a value
-    starts = np.append(0, np.cumsum(np.bincount(value_of_pair, minlength=len(values.everything)))).astype(
-        np.int64
-    )
+    order = np.argsort(owners, kind="stable")  # labels ascend within a value
+    starts = np.append(0, np.cumsum(np.bincount(owners, minlength=len(values.everything)))).astype(np.int64)
     return Compatible(everything, values.everything, starts, label_codes[order])

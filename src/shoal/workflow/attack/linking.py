@@ -61,19 +61,19 @@ def _children(
     tree: CombinationTree,
     lists: Lists,
     active: IntArray,
-    next_index: int,
+    size: int,
 ) -> int:
     """Append the compatible nodes from begin up to end; return the index for the next node."""
     value_index = lists.offset[depth] + value
     if lists.free[value_index]:
         for node in range(begin, end):
-            active[next_index] = node
-            next_index += 1
-        return next_index
+            active[size] = node
+            size += 1
+        return size
     wild = lists.wild[depth]
     while begin < end and tree.labels[begin] < wild:
-        active[next_index] = begin
-        next_index += 1
+        active[size] = begin
+        size += 1
         begin += 1
     low, high = lists.starts[value_index], lists.starts[value_index + 1]
     if high - low < end - begin:
@@ -82,24 +82,24 @@ def _children(
             if begin == end:
                 break
             if tree.labels[begin] == lists.labels[child]:
-                active[next_index] = begin
-                next_index += 1
+                active[size] = begin
+                size += 1
     elif lists.width[depth]:
         word = lists.begin[depth] + value * lists.width[depth]
         for node in range(begin, end):
             label = tree.labels[node]
             if (lists.bits[word + (label >> 5)] >> (label & 31)) & 1:
-                active[next_index] = node
-                next_index += 1
+                active[size] = node
+                size += 1
     else:
         for node in range(begin, end):
             low = _lower(lists.labels, low, high, tree.labels[node])
             if low == high:
                 break
             if lists.labels[low] == tree.labels[node]:
-                active[next_index] = node
-                next_index += 1
-    return next_index
+                active[size] = node
+                size += 1
+    return size
 
 
 @compiled
@@ -114,17 +114,17 @@ def _descend(
 ) -> None:
     """Find the nodes compatible with a row; depths before `from_depth` are reused from the previous row."""
     for depth in range(from_depth, len(known)):
-        next_index = tree.base[depth]
+        size = tree.base[depth]
         value = known[depth, row]
         if depth == 0:
-            next_index = _children(tree.base[0], tree.base[1], 0, value, tree, lists, active, next_index)
+            size = _children(tree.base[0], tree.base[1], 0, value, tree, lists, active, size)
         else:
             for above in range(tree.base[depth - 1], ends[depth - 1]):
                 node = active[above]
-                next_index = _children(
-                    tree.first[node], tree.first[node + 1], depth, value, tree, lists, active, next_index
+                size = _children(
+                    tree.first[node], tree.first[node + 1], depth, value, tree, lists, active, size
                 )
-        ends[depth] = next_index
+        ends[depth] = size
 
 
 @compiled

@@ -116,14 +116,10 @@ def intersect(
             releases = s.table, s.open(old, "older release")
             least, pairs, records, proven = estimated(releases, knowledge, k)
     remaining = least or None
-    same_recoding = _same_recoding(_readable_recipe(new, recipe), _readable_recipe(old, old_recipe))
-    warning = (
-        _warning(least, k, exact=table is not None, same_recoding=same_recoding)
-        if pairs and least < k
-        else None
-    )
+    same = _same_recoding(_readable_recipe(new, recipe), _readable_recipe(old, old_recipe))
+    warning = _warning(least, k, exact=table is not None, same_recoding=same) if pairs and least < k else None
     note = None if proven or warning else _UNPROVEN
-    return Intersection(k, remaining, table is not None, pairs, records, warning, note, same_recoding)
+    return Intersection(k, remaining, table is not None, pairs, records, warning, note, same)
 
 
 _UNPROVEN = (
@@ -134,13 +130,12 @@ _UNPROVEN = (
 
 def _warning(remaining: int, k: int, *, exact: bool, same_recoding: bool | None) -> str:
     """Say what is wrong and what to do, without showing a value of the data."""
-    remaining_text = f"{plural(remaining, 'record')} that can be a person's, although {k:,} were requested."
+    number = f"{plural(remaining, 'record')} that can be a person's, although {k:,} were requested."
     if exact:
         advice = "Publish one of the two alone." if same_recoding else _RECODE
-        return f"Someone with both releases is left with {remaining_text} {advice}"
+        return f"Someone with both releases is left with {number} {advice}"
     message = (
-        "If the same persons are in both releases, someone with both may be left with as few as "
-        f"{remaining_text}"
+        f"If the same persons are in both releases, someone with both may be left with as few as {number}"
     )
     if same_recoding:
         return f"{message} {_ALIKE} {_SERIES}"
@@ -260,16 +255,16 @@ def _check(release: OpenTable, recipe: Recipe, sizes: IntArray, records: int) ->
     policy = recipe.policy
     shown = [part for name in policy.roles.quasi_identifiers for part in policy.released(name)]
     released_sizes = release.count(shown)[0].in_memory().sizes
-    rows, expected_count = int(released_sizes.sum()), int(sizes.sum())
-    expected = {expected_count, records} if policy.masks else {expected_count}
+    rows, count = int(released_sizes.sum()), int(sizes.sum())
+    expected = {count, records} if policy.masks else {count}
     if rows not in expected:
         raise DataError(
-            f"A release has {plural(rows, 'record')}, and its recipe keeps {expected_count:,} "
+            f"A release has {plural(rows, 'record')}, and its recipe keeps {count:,} "
             "of the input: they do not belong together. Give the table that both releases were made from, "
             "and their recipes. If each was made from a table of its own, there is no exact answer: "
             "leave the input out."
         )
-    masked = [rows - expected_count] if rows > expected_count else []
+    masked = [rows - count] if rows > count else []
     if sorted(released_sizes.tolist()) != sorted([*sizes.tolist(), *masked]):
         raise UsageError(_OTHERS)
 
@@ -392,25 +387,22 @@ def _compare_same_classes(
     new: _Side, old: _Side, ids: tuple[IntArray, IntArray], k: int
 ) -> tuple[int, int, int]:
     """Compare the releases class by class; both show the same classes."""
-    class_numbers: dict[object, int] = {}
+    numbers: dict[object, int] = {}
     tables = []
     for side, side_ids in zip((new, old), ids, strict=True):
-        classes = np.array(
-            [class_numbers.setdefault(labels, len(class_numbers)) for labels in _released(side)]
-        )
+        classes = np.array([numbers.setdefault(labels, len(numbers)) for labels in _released(side)])
         tables.append((classes[side.of], side_ids, side.sizes))
     keys = numbered(packed([np.concatenate([table[n] for table in tables]) for n in (0, 1)]))
     size, cut = int(keys.max()) + 1, len(new.of)
-    new_sizes, old_sizes = (
+    first, second = (
         np.bincount(part, table[2], size)
         for part, table in zip((keys[:cut], keys[cut:]), tables, strict=True)
     )
-    both = np.minimum(new_sizes, old_sizes)
+    both = np.minimum(first, second)
     class_of = np.empty(size, np.int64)
     class_of[keys] = np.concatenate([table[0] for table in tables])
     return _summary(
-        [np.bincount(class_of, part).astype(np.int64) for part in (both, new_sizes - both, old_sizes - both)],
-        k,
+        [np.bincount(class_of, part).astype(np.int64) for part in (both, first - both, second - both)], k
     )
 
 

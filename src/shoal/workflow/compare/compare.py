@@ -91,9 +91,7 @@ def compare(
     policy = load_policy(policy, engine)
     refused: dict[str, ShoalError] = {}  # why an algorithm cannot run by this policy
     groups = _policies(policy, algorithms, k, suppression_limits, metrics, refused)
-    label = next(
-        (row_policy.label_needed for group in groups for row_policy in group if row_policy.label_needed), None
-    )
+    label = next((item.label_needed for group in groups for item in group if item.label_needed), None)
     with session(table, engine, memory_limit, progress) as s:
         s.progress("count", 0, None)
         labelled, domains = counted(s.table, groups[0][0], label=label or policy.label)
@@ -102,12 +100,10 @@ def compare(
             counts, domains = without_unused_label(groups[0][0], labelled, domains)
         base = problem_of(groups[0][0], counts, domains, node, s.engine.memory)
         check_label(base)
-        tasks = [[(row_policy, with_settings(base, row_policy)) for row_policy in group] for group in groups]
+        tasks = [[(item, with_settings(base, item)) for item in group] for group in groups]
         known = _fingerprint(base, domains, policy, seconds, candidates)
-        with open_journal(None if journal is None else Path(journal), known) as journal_file:
-            run = _Run(
-                journal_file, tasks, seconds, s.progress, refused, candidates=candidates, labelled=labelled
-            )
+        with open_journal(None if journal is None else Path(journal), known) as file:
+            run = _Run(file, tasks, seconds, s.progress, refused, candidates=candidates, labelled=labelled)
             try:
                 with keeping():
                     run.finish()
@@ -337,10 +333,8 @@ def _policies(
 
     An algorithm that the policy does not allow is added to `refused`; raise if all algorithms are refused.
     """
-    default_algorithms = [
-        name for name in ALGORITHMS if policy.label or not ALGORITHMS.create(name).needs_label
-    ]
-    searches = _distinct("algorithms", algorithms, default_algorithms)
+    default = [name for name in ALGORITHMS if policy.label or not ALGORITHMS.create(name).needs_label]
+    searches = _distinct("algorithms", algorithms, default)
     suitable = []
     for algorithm in searches:
         try:

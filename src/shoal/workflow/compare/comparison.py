@@ -147,12 +147,8 @@ def _quantities(rows: Sequence[ComparisonRow]) -> Iterator[tuple[str, str, list[
         return lambda row: _ratio(getattr(row, name), getattr(ola.get((row.limit_asked, row.k)), name, None))
 
     yield "loss", "Information lost", [("loss\n(optimum = 100%)", lambda row: row.relative_loss)]
-    measures = [("nodes evaluated", of_lattice("nodes_evaluated")), ("candidates", of_lattice("candidates"))]
-    yield (
-        "nodes",
-        "Nodes of the lattice",
-        [(f"{label}\n(lattice = 100%)", value) for label, value in measures],
-    )
+    parts = [("nodes evaluated", of_lattice("nodes_evaluated")), ("candidates", of_lattice("candidates"))]
+    yield ("nodes", "Nodes of the lattice", [(f"{label}\n(lattice = 100%)", value) for label, value in parts])
     if ola:
         cost = [("node score", of_ola("node_score")), ("nodes compared", of_ola("nodes_compared"))]
         yield "cost", "Work relative to ola", [(f"{label}\n(ola = 100%)", value) for label, value in cost]
@@ -176,12 +172,8 @@ class _Layout:
         limits = dict.fromkeys(row.limit_asked for row in sorted(rows, key=lambda row: row.limit_records))
         with_result = [row for row in rows if row.loss is not None]
         ks = sorted({row.k for row in with_result}, key=lambda k: k or 0)
-        settings = {(row.limit_asked, row.k) for row in with_result}
-        return cls(
-            [limit for limit, _ in settings] if len(settings) == 1 else list(limits),
-            ks,
-            len(settings) == 1,
-        )
+        keys = {(row.limit_asked, row.k) for row in with_result}
+        return cls([limit for limit, _ in keys] if len(keys) == 1 else list(limits), ks, len(keys) == 1)
 
     @property
     def by_k(self) -> bool:

@@ -154,7 +154,7 @@ def _boxes(problem: Problem, recoding: Recoding) -> FloatArray:
     regions = recoding.regions
     if regions is None:
         raise TypeError
-    released_classes = np.flatnonzero(~regions.suppressed)
+    shown = np.flatnonzero(~regions.suppressed)
     sides = []
     axes = _axes(problem)
     for column, positions in enumerate(_places(problem, axes)):
@@ -164,10 +164,7 @@ def _boxes(problem: Problem, recoding: Recoding) -> FloatArray:
         low, high = np.full(int(groups.max()) + 1, np.inf), np.full(int(groups.max()) + 1, -np.inf)
         np.minimum.at(low, group_of, position)
         np.maximum.at(high, group_of, position)
-        sides += [
-            low[groups[released_classes]] - axes[column].pad,
-            high[groups[released_classes]] + axes[column].pad,
-        ]
+        sides += [low[groups[shown]] - axes[column].pad, high[groups[shown]] + axes[column].pad]
     boxes: FloatArray = np.stack(sides, axis=1)
     return boxes[np.isfinite(boxes).all(axis=1)]
 

@@ -144,15 +144,9 @@ def _suppression(values: _AnswerValues) -> Document:
 
 def _suppression_of_sets(values: _AnswerValues) -> Document:
     sets, records = values["answer"], values["records"]
-    first = nsmallest(
-        _ROWS, sets, key=lambda finding: (-(finding["suppressed"] or 0), len(finding["columns"]))
-    )
-    shares = [
-        "" if finding["suppressed"] is None else percent(finding["suppressed"] / records) for finding in first
-    ]
-    rows = [
-        (*_set(finding), finding["suppressed"], share) for finding, share in zip(first, shares, strict=True)
-    ]
+    first = nsmallest(_ROWS, sets, key=lambda item: (-(item["suppressed"] or 0), len(item["columns"])))
+    shares = ["" if item["suppressed"] is None else percent(item["suppressed"] / records) for item in first]
+    rows = [(*_set(item), item["suppressed"], share) for item, share in zip(first, shares, strict=True)]
     verb = "may be suppressed with at most" if values.get("at_most") else "to suppress for"
     title = f"Records {verb} {_strength(values)}: {_number_of_sets(values)}, the most first"
     return Document(
@@ -229,12 +223,8 @@ def _overview(values: _AnswerValues) -> Document:
 def _unsafe_table(values: _AnswerValues) -> Table:
     measure, minimal, records = values["measure"], values["answer"]["minimal"], values["records"]
     k = values[measure]
-    first = sorted(minimal, key=lambda finding: (len(finding["columns"]), -finding["suppressed"]))[
-        :_OVERVIEW_ROWS
-    ]
-    rows = [
-        (*_set(finding), finding[measure], of_records(finding["suppressed"], records)) for finding in first
-    ]
+    first = sorted(minimal, key=lambda item: (len(item["columns"]), -item["suppressed"]))[:_OVERVIEW_ROWS]
+    rows = [(*_set(item), item[measure], of_records(item["suppressed"], records)) for item in first]
     sets = f"{len(minimal):,} smallest sets{_so_far(values)}"
     title = f"The {sets} that, known from outside, break {measure} {k}"
     return _table(title, ("columns", "set", measure, f"records below {k}"), rows, len(minimal))

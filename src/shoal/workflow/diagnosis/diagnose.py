@@ -56,14 +56,12 @@ def diagnosis_plots(
     missing = ", ".join(filter(None, (bounded, stopped)))
     if not by_size:
         return [_curve(diagnosis)], f"{missing}, so that only what suppression costs is drawn"
-    counted_text = f"{plural(len(table), 'set')} of {plural(number, 'column')}" + (
-        f" ({missing})" if missing else ""
-    )
+    sets = f"{plural(len(table), 'set')} of {plural(number, 'column')}" + (f" ({missing})" if missing else "")
     after += f"\n{missing}" if missing else ""
     plots = [
         _curve(diagnosis),
         _sets(diagnosis.measure, by_size, after),
-        _frontier(diagnosis.measure, by_size, counted_text, after),
+        _frontier(diagnosis.measure, by_size, sets, after),
         *([] if bounded else _counts(diagnosis, limit, seconds)),
     ]
     return plots, missing

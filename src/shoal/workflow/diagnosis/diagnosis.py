@@ -186,12 +186,11 @@ class Diagnosis(HasDocument):
         """
         curve = self.curve(columns)
         if most is None:
-            strengths = [steps for steps in curve.measures.tolist() if steps]
+            values = [steps for steps in curve.measures.tolist() if steps]
         else:
-            strengths = [k * self._steps for k in range(1, self._most(most) + 1)]
+            values = [k * self._steps for k in range(1, self._most(most) + 1)]
         return tuple(
-            Suppression.of(self._value(steps), curve.records_below(steps), self.records)
-            for steps in strengths
+            Suppression.of(self._value(steps), curve.records_below(steps), self.records) for steps in values
         )
 
     def suppression_of_sets_by_k(

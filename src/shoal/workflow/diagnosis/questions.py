@@ -350,10 +350,8 @@ def check_options(
             advice = [Change(name, action="Leave out {}")]
             text = f"Question {question} does not take all of these settings."
             raise UsageError(text, field=name, advice=advice)
-    whole_numbers = (
-        ["max_size", "most"] if isinstance(arguments.get("k"), float) else ["k", "max_size", "most"]
-    )
-    arguments |= {name: check_whole(name, arguments[name]) for name in whole_numbers if name in arguments}
+    whole = ["max_size", "most"] if isinstance(arguments.get("k"), float) else ["k", "max_size", "most"]
+    arguments |= {name: check_whole(name, arguments[name]) for name in whole if name in arguments}
     if "suppression_limit" in arguments and isinstance(arguments["suppression_limit"], str):
         limit_in_records(arguments["suppression_limit"], 1)
     return arguments

@@ -157,14 +157,10 @@ def _agreement(
     runtime: bool,
     answers: Sequence[tuple[Negotiation | _Answers, Negotiation]],
 ) -> Agreement:
-    offers = [
-        (answer if isinstance(answer, dict) else _offers(answer), _offers(full)) for answer, full in answers
-    ]
-    exact = [(answer["exact"], full["exact"]) for answer, full in offers if full["exact"]]
+    offers = [(part if isinstance(part, dict) else _offers(part), _offers(full)) for part, full in answers]
+    exact = [(part["exact"], full["exact"]) for part, full in offers if full["exact"]]
     others = [pair for pair in offers if not pair[1]["exact"]]
-    relaxed = {
-        kind: _outcome([(answer[kind], full[kind]) for answer, full in others]) for kind in RELAXATIONS
-    }
+    relaxed = {kind: _outcome([(part[kind], full[kind]) for part, full in others]) for kind in RELAXATIONS}
     higher, suppressed = _deviations(exact)
     return Agreement(
         share=share,
@@ -185,28 +181,24 @@ _Pairs = Sequence[tuple[Offer | None, Offer | None]]  # the offers of a partial 
 
 
 def _outcome(pairs: _Pairs) -> Outcome:
-    known = [(offer, full_offer) for offer, full_offer in pairs if full_offer]
-    same = sum(offer is not None and offer.node == full_offer.node for offer, full_offer in known)
+    known = [(offer, full) for offer, full in pairs if full]
+    same = sum(offer is not None and offer.node == full.node for offer, full in known)
     failed = sum(offer is None for offer, _ in known)
     return Outcome(same, len(known) - same - failed, failed, len(pairs) - len(known))
 
 
 def _deviations(pairs: _Pairs) -> tuple[list[int], list[int]]:
     """Return how much higher other answers are, and how many more records they suppress."""
-    others = [
-        (offer, full_offer)
-        for offer, full_offer in pairs
-        if offer and full_offer and offer.node != full_offer.node
-    ]
-    heights = [offer.height - full_offer.height for offer, full_offer in others]
-    return heights, [offer.suppressed - full_offer.suppressed for offer, full_offer in others]
+    others = [(offer, full) for offer, full in pairs if offer and full and offer.node != full.node]
+    heights = [offer.height - full.height for offer, full in others]
+    return heights, [offer.suppressed - full.suppressed for offer, full in others]
 
 
 def _by_height(pairs: _Pairs) -> list[HeightAgreement]:
     groups: dict[int, list[tuple[Offer | None, Offer | None]]] = {}
-    for offer, full_offer in pairs:
-        if full_offer:
-            groups.setdefault(full_offer.height, []).append((offer, full_offer))
+    for offer, full in pairs:
+        if full:
+            groups.setdefault(full.height, []).append((offer, full))
     rows = []
     for height, group in sorted(groups.items()):
         outcome, (higher, suppressed) = _outcome(group), _deviations(group)
@@ -268,14 +260,14 @@ def _relaxation_table(rows: Sequence[Agreement], requests: int) -> Table:
 
 
 def _height_table(rows: Sequence[Agreement]) -> Table:
-    by_score = {row.score: {group.at: group for group in row.by_height} for row in rows}
+    by_score = {row.score: {item.at: item for item in row.by_height} for row in rows}
     lines = []
     for height in next(iter(by_score.values())):
         for score in SCORES:
-            group = by_score[score][height]
-            deviation = (f"{group.height:.2f}", f"{group.suppressed:+,.0f}") if group.other else ("", "")
+            item = by_score[score][height]
+            deviation = (f"{item.height:.2f}", f"{item.suppressed:+,.0f}") if item.other else ("", "")
             lines.append(
-                (str(height), str(group.requests), score, str(group.missed), str(group.other), *deviation)
+                (str(height), str(item.requests), score, str(item.missed), str(item.other), *deviation)
             )
     return Table(
         f"Exact answers by height, versus partial profiles of {PUBLISHED_SHARE} without the run-time node",

@@ -76,18 +76,16 @@ class NodeDistribution(HasDocument):
             Fact("classes", "classes", f"{self.classes:,}"),
             Fact("limit", "limit", of_records(self.limit, self.records)),
         ]
-        for histogram in self.histograms:
-            if histogram.least is not None and histogram.suppressed is not None:
-                label = f"{histogram.model} = {histogram.least:,}" + (
-                    f" of {histogram.sensitive}" if histogram.sensitive else ""
-                )
-                within = "within" if histogram.suppressed <= self.limit else "above"
-                suppressed = f"{of_records(histogram.suppressed, self.records)} below, {within} the limit"
-                facts.append(Fact(f"{histogram.model}-{histogram.sensitive}", label, suppressed))
+        for item in self.histograms:
+            if item.least is not None and item.suppressed is not None:
+                label = f"{item.model} = {item.least:,}" + (f" of {item.sensitive}" if item.sensitive else "")
+                within = "within" if item.suppressed <= self.limit else "above"
+                suppressed = f"{of_records(item.suppressed, self.records)} below, {within} the limit"
+                facts.append(Fact(f"{item.model}-{item.sensitive}", label, suppressed))
         return Document(
             title=f"Distribution of {plural(self.records, 'record')} over {plural(self.classes, 'class')}",
             facts=facts,
-            tables=[_table(histogram, self.records) for histogram in self.histograms],
+            tables=[_table(item, self.records) for item in self.histograms],
             figures=distribution_plots(self),
         )
 

@@ -141,23 +141,19 @@ def profile_without(profile: Profile, columns: Sequence[str]) -> Profile | None:
 
 def dropped_table(answers: Sequence[Dropped], columns: Sequence[str], records: int) -> Table | None:
     """List the columns without which there is an exact answer; pairs only if neither suffices alone."""
-    sufficient = [answer for answer in answers if answer.levels is not None]
-    sufficient_columns = {answer.columns[0] for answer in sufficient if len(answer.columns) == 1}
-    rows = [
-        answer
-        for answer in sufficient
-        if len(answer.columns) == 1 or not sufficient_columns & set(answer.columns)
-    ]
+    enough = [item for item in answers if item.levels is not None]
+    single = {item.columns[0] for item in enough if len(item.columns) == 1}
+    rows = [item for item in enough if len(item.columns) == 1 or not single & set(item.columns)]
     if not rows:
         return None
     lines: list[list[Text]] = []
-    for answer in rows[:_ROWS]:
-        offer = answer.levels
+    for item in rows[:_ROWS]:
+        offer = item.levels
         assert offer is not None
-        levels = " ".join("-" if name in answer.columns else str(offer.node[name]) for name in columns)
+        levels = " ".join("-" if name in item.columns else str(offer.node[name]) for name in columns)
         suppressed = f"{offer.suppressed:,} ({percent(offer.suppressed / records)})"
-        most = ", ".join(filter(None, (_most(answer, "k"), _most(answer, "l"))))
-        lines.append([name_list(answer.columns), levels, str(offer.height), suppressed, most])
+        most = ", ".join(filter(None, (_most(item, "k"), _most(item, "l"))))
+        lines.append([name_list(item.columns), levels, str(offer.height), suppressed, most])
     title = "Without one column, or two, everything else can stay as asked"
     note = "at most: the largest k (and l) within the limit and the levels"
     headers = ["dropped", "node", "height", "suppressed", "at most"]

@@ -66,21 +66,16 @@ def _checks(profile: Profile) -> Iterator[bool]:
         yield _is_joint(joint, len(numbers), profile.records)
     for name, parts in profile.losses.items():
         yield isinstance(name, str) and len(parts) == len(levels)
-        for part, column_levels in zip(parts, levels, strict=True):
-            yield (
-                part.dtype.kind in "fi"
-                and part.shape == (len(column_levels),)
-                and bool(np.isfinite(part).all())
-            )
+        for part, counts in zip(parts, levels, strict=True):
+            yield (part.dtype.kind in "fi" and part.shape == (len(counts),) and bool(np.isfinite(part).all()))
     yield set(profile.removable) <= set(names)
     grouping = profile.grouping
     for by_column in (grouping.groups, grouping.sizes, grouping.importances):
-        yield [len(column) for column in by_column] == [len(column_levels) for column_levels in levels]
+        yield [len(column) for column in by_column] == [len(counts) for counts in levels]
         yield all(_is_positive(number) for column in by_column for number in column)
     yield _is_policy_defaults(profile, dict(zip(names, lattice.heights, strict=True)))
     yield all(
-        isinstance(digest, str) and bool(_HEX.fullmatch(digest))
-        for digest in (profile.key, profile.fingerprint)
+        isinstance(key, str) and bool(_HEX.fullmatch(key)) for key in (profile.key, profile.fingerprint)
     )
 
 
@@ -233,8 +228,8 @@ def _header(profile: Profile) -> dict[str, Any]:
         "sensitive": profile.sensitive,
         "removable": profile.removable,
         "measures": [
-            [measure.column, measure.diversity.kind, measure.diversity.c, measure.diversity.steps]
-            for measure in profile.joints
+            [item.column, item.diversity.kind, item.diversity.c, item.diversity.steps]
+            for item in profile.joints
         ],
         "losses": {name: [part.tolist() for part in parts] for name, parts in profile.losses.items()},
         "groups": profile.grouping.groups,

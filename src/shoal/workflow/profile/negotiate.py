@@ -176,9 +176,7 @@ class Negotiation(HasDocument):
                 better = ": another node may be better" if self.exact or not self.settled else ""
                 yield f"The profile holds {nodes}{better}."
             unknown = [
-                dropped.columns[0]
-                for dropped in self.dropped
-                if len(dropped.columns) == 1 and not dropped.counted
+                item.columns[0] for item in self.dropped if len(item.columns) == 1 and not item.counted
             ]
             if unknown and not self.exact:
                 names = ", ".join(unknown)

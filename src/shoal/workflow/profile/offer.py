@@ -191,19 +191,15 @@ def measure_of(
         profile.table(sensitive)
     else:
         sensitive = profile.defaults.sensitive
-    known = [measure for measure in profile.joints if measure.diversity.kind == kind]
-    matching = [
-        measure
-        for measure in known
-        if sensitive in (None, measure.column) and c in (None, measure.diversity.c)
-    ]
+    known = [item for item in profile.joints if item.diversity.kind == kind]
+    matching = [item for item in known if sensitive in (None, item.column) and c in (None, item.diversity.c)]
     if len(matching) == 1:
         return matching[0]
     if matching:
-        names = ", ".join(measure.label for measure in matching)
+        names = ", ".join(item.label for item in matching)
         raise UsageError(f"Say which one is meant, with a sensitive column or c: {names}.")
     example = f"{MODEL_NAMES[cast(DiversityKind, kind)]}:{'c=3,l=2' if kind == 'recursive' else 'l=2'}"
-    available = f" It holds {', '.join(measure.label for measure in known)}." if known else ""
+    available = f" It holds {', '.join(item.label for item in known)}." if known else ""
     raise UsageError(
         f"The profile does not hold what is asked for: {kind} l-diversity"
         f"{f' of {sensitive}' if sensitive else ''}{f' with c = {c:g}' if c is not None else ''}.{available} "
@@ -241,13 +237,9 @@ def _metric(profile: Profile, metric: str | None, limit: int) -> str:
 
 def _usual_metric(profile: Profile, limit: int) -> str:
     """Return the policy's metric if its loss is a sum over columns, else a metric whose loss always is."""
-    policy_metric = profile.defaults.metric
-    if (
-        policy_metric in profile.losses
-        and policy_metric
-        and metric_of(policy_metric).separable.given(limit > 0)
-    ):
-        return policy_metric
+    metric = profile.defaults.metric
+    if metric in profile.losses and metric and metric_of(metric).separable.given(limit > 0):
+        return metric
     return "non-uniform-entropy"
 
 

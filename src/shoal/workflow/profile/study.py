@@ -201,16 +201,12 @@ def study(
     )
 
 
-def _suppression(quantity: float, suppressed: IntArray) -> SuppressionSummary:
-    return SuppressionSummary(
-        quantity, len(suppressed), int(suppressed.min()), float(suppressed.mean()), int(suppressed.max())
-    )
+def _suppression(at: float, counts: IntArray) -> SuppressionSummary:
+    return SuppressionSummary(at, len(counts), int(counts.min()), float(counts.mean()), int(counts.max()))
 
 
 def _grouped(suppressed: IntArray, groups: IntArray) -> tuple[SuppressionSummary, ...]:
-    return tuple(
-        _suppression(int(quantity), suppressed[groups == quantity]) for quantity in np.unique(groups)
-    )
+    return tuple(_suppression(int(at), suppressed[groups == at]) for at in np.unique(groups))
 
 
 def _kept_columns(profile: Profile) -> IntArray:

@@ -103,10 +103,8 @@ class Tabulation:
         self._numbers.append(numbers)
         for name, parts in self._tables.items():
             parts.append(tables[name])
-        known_joints = joints or {}
-        self._joints = {
-            measure: [known_joints[measure]] for measure in self.measures if measure in known_joints
-        }
+        known = joints or {}
+        self._joints = {measure: [known[measure]] for measure in self.measures if measure in known}
 
     def slices(self, numbers: IntArray | None = None, size: int = _SLICE) -> Iterator[int]:
         """Count nodes, given by number (default: all); yield the total number counted after each slice."""

@@ -106,14 +106,8 @@ def anonymize(
     sheet = Sheet(spreadsheet_safe, delimiter, bom)
     written: dict[str, Any] = {"mapping": mapping, "report": report, "margin": stricter, "sheet": sheet}
     with session(table, engine, memory_limit, progress) as s:
-        requested_policy, levels, guessed = _requested(s, request, node)
-        task = Task(
-            requested_policy.dropping(drop) if drop else requested_policy,
-            levels,
-            seconds,
-            guessed=guessed,
-            **written,
-        )
+        chosen, levels, guessed = _requested(s, request, node)
+        task = Task(chosen.dropping(drop) if drop else chosen, levels, seconds, guessed=guessed, **written)
         return release_table(s, task, output=output, force=force)
 
 
@@ -273,19 +267,19 @@ def release_table(s: Session, task: Task, *, output: str | Path | None, force: b
 def _to_file(run: Run, output: str | Path, *, force: bool) -> Release:
     """Release to a file or to a table of a database; the input cannot be the output."""
     target = run.task.sheet.on(run.session.target(output))
-    companion_names = [CODEBOOK]
+    names = [CODEBOOK]
     if separate_column(run.policy) is not None:
         if target.kind == "table":
             raise OutputError(
                 f"Algorithm 'anatomy' releases two tables, which {target.name!r} is not. Name a file."
             )
-        companion_names.append(f"{SENSITIVE}{target.ending}")
-    _check_inputs(run, target, {*companions(target.path, companion_names).values()})
+        names.append(f"{SENSITIVE}{target.ending}")
+    _check_inputs(run, target, {*companions(target.path, names).values()})
     policy = private_folder(target.path) / POLICY
     keep = policy.exists() and any(p.exists() and p.samefile(policy) for p in run.policy.read_files)
     with (
         draft(
-            target, run.session.writer(target), force=force, beside=companion_names, keep_policy=keep
+            target, run.session.writer(target), force=force, beside=names, keep_policy=keep
         ) as release_draft,
         cleanup(release_draft.discard),
     ):
@@ -353,81 +347,70 @@ class Run:
         self.watch.check()
         return self.release(result, verification, table=table, sensitive_table=second)
 
-    def to_file(self, release_draft: Draft) -> Release:
+    def to_file(self, draft: Draft) -> Release:
         """Write the release to the draft, read it back, check it and publish it."""
-        target = release_draft.stage.target
+        target = draft.stage.target
         result = self.find(formulas_run=is_sheet(target) and not self.task.sheet.safe)
-        waiting_name = f"{SENSITIVE}{target.ending}"
-        with self.phase("recode"), writing(release_draft.output):
-            release_draft.stage.write(self.recode(result))
+        name = f"{SENSITIVE}{target.ending}"
+        with self.phase("recode"), writing(draft.output):
+            draft.stage.write(self.recode(result))
             second = self.second(result)
             if second is not None:
-                self.session.writer(target).write(
-                    second, replace(target, name=str(release_draft.private / waiting_name))
-                )
-        waiting_release, written = (
-            release_draft.stage.waiting,
-            None if second is None else release_draft.private / waiting_name,
-        )
+                self.session.writer(target).write(second, replace(target, name=str(draft.private / name)))
+        staged, written = (draft.stage.waiting, None if second is None else draft.private / name)
         report_parts: dict[str, Any] = {}
         if self.task.report:  # before cells are escaped, because they are compared with the input
             from shoal.workflow.report.report import report_data
 
-            report_parts = {**report_data(self.policy, result, waiting_release, self.phase, self.progress)}
+            report_parts = {**report_data(self.policy, result, staged, self.phase, self.progress)}
         if self.task.sheet.rewrites:
-            with self.phase("escape"), writing(release_draft.output):
-                for path in (waiting_release, *([] if written is None else [written])):
+            with self.phase("escape"), writing(draft.output):
+                for path in (staged, *([] if written is None else [written])):
                     self.task.sheet.finish(Path(path), target)
-        verification = self.check(result, waiting_release, written)
+        verification = self.check(result, staged, written)
         self.watch.check()
         release = self.release(
             result,
             verification,
             **report_parts,
-            output=target.name if target.kind == "table" else release_draft.output,
-            codebook=release_draft.beside[CODEBOOK],
-            report=private_folder(release_draft.output) / REPORT if self.task.report else None,
-            sensitive_table=release_draft.beside.get(waiting_name),
+            output=target.name if target.kind == "table" else draft.output,
+            codebook=draft.beside[CODEBOOK],
+            report=private_folder(draft.output) / REPORT if self.task.report else None,
+            sensitive_table=draft.beside.get(name),
         )
-        return self.commit(release_draft, result, release)
+        return self.commit(draft, result, release)
 
-    def commit(self, release_draft: Draft, result: SearchResult, release: Release) -> Release:
+    def commit(self, draft: Draft, result: SearchResult, release: Release) -> Release:
         """Write the files that belong to a release, and publish all of them."""
         recipe = recipe_of(self.policy, result.problem, result.evaluation, result.domains, release.masked)
-        codebook = self.task.sheet.on(Target(str(release_draft.private / CODEBOOK), "file", ".csv"))
+        codebook = self.task.sheet.on(Target(str(draft.private / CODEBOOK), "file", ".csv"))
         pages: dict[str, str] = {}
         if self.task.report:
             from shoal.workflow.report.certificate import certificate
             from shoal.workflow.report.report import report
 
-            digest = release_draft.stage.digest() if isinstance(release.output, Path) else None
+            digest = draft.stage.digest() if isinstance(release.output, Path) else None
             pages = {REPORT: report(release)}
             if release.verification.verified:
                 pages[CERTIFICATE] = certificate(release, digest)
-        with writing(release_draft.output):
+        with writing(draft.output):
             if self.task.guessed:
-                write_private(release_draft.private / POLICY, self.task.guessed.text)
+                write_private(draft.private / POLICY, self.task.guessed.text)
             if self.task.mapping:
-                write_mapping(
-                    release_draft.private / "mapping", result.problem, result.recoding, result.domains
-                )
+                write_mapping(draft.private / "mapping", result.problem, result.recoding, result.domains)
             write_codebook(codebook, self.policy, result.recoding, result.labels, result.problem.hierarchies)
             self.task.sheet.finish(codebook.path, codebook)
             for name, page in pages.items():
-                write_private(release_draft.private / name, page)
-        recipe_path = release_draft.commit(
-            recipe, audit_of(release.to_dict(losses=False), release.verification)
-        )
-        has_policy = self.task.guessed or release_draft.keep_policy
-        return replace(
-            release, recipe=recipe_path, policy_file=recipe_path.parent / POLICY if has_policy else None
-        )
+                write_private(draft.private / name, page)
+        path = draft.commit(recipe, audit_of(release.to_dict(losses=False), release.verification))
+        keeps = self.task.guessed or draft.keep_policy
+        return replace(release, recipe=path, policy_file=path.parent / POLICY if keeps else None)
 
     def find(self, *, formulas_run: bool = False) -> SearchResult:
         """Count, search and check unchanged columns; `formulas_run` adds notes on cells like formulas."""
-        input_table = self.session.table
+        table = self.session.table
         with self.phase("count"):
-            labelled, domains = counted(input_table, self.policy, label=self.policy.label)
+            labelled, domains = counted(table, self.policy, label=self.policy.label)
             counts = labelled
             if self.policy.label_needed is None and self.policy.label is not None:
                 counts, domains = without_unused_label(self.policy, labelled, domains)
@@ -439,7 +422,7 @@ class Run:
         with self.phase("search"):
             chosen = self.task.search(problem, self.progress)
         result = search_result(
-            input_table,
+            table,
             domains,
             chosen.problem,
             chosen.algorithm,
@@ -448,18 +431,12 @@ class Run:
             labelled=labelled,
         )
         with self.phase("exposure"):
-            review = review_columns(self.policy, input_table, counts, domains, formulas=formulas_run)
+            review = review_columns(self.policy, table, counts, domains, formulas=formulas_run)
             unchanged = unchanged_in(self.policy, result)
         refuse_if_revealed(unchanged, self.policy.fail)
         formulas = review.formulas(result.labels) if formulas_run else ()
         masking = mask_notes(self.policy, result.evaluation.suppressed, masked=result.masks)
-        notes = (
-            *self.engine.notes_on(input_table.table),
-            *chosen.notes,
-            *review.notes(),
-            *masking,
-            *formulas,
-        )
+        notes = (*self.engine.notes_on(table.table), *chosen.notes, *review.notes(), *masking, *formulas)
         return replace(result, notes=notes, unchanged=unchanged, raised=chosen.raised)
 
     def kept_columns(self, result: SearchResult) -> list[str]:

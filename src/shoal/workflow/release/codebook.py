@@ -128,10 +128,8 @@ def _by_class(rule: Builder, recoding: Recoding, column: int, hierarchy: Hierarc
     column_groups, regions = recoding.column_groups[column], recoding.regions
     if column_groups.labels is None:
         yield (0, "", "as is")
-    released_groups = (
-        {} if regions is None else dict.fromkeys(regions.groups[column][~regions.suppressed].tolist())
-    )
-    for group in in_order(hierarchy, column_groups, sorted(released_groups)):
+    used = {} if regions is None else dict.fromkeys(regions.groups[column][~regions.suppressed].tolist())
+    for group in in_order(hierarchy, column_groups, sorted(used)):
         cover = column_groups.cover(group)
         if column_groups.labels is not None:
             ends = ["" if ends[group] is None else str(ends[group]) for ends in column_groups.labels.values()]
@@ -206,13 +204,11 @@ def _write_combinations(
             shown.append(["" if group == column_groups.blank else texts[code] for group, code in pairs])
         else:
             shown += [[ends[group] for group in groups] for ends in column_groups.labels.values()]
-    suppressed = regions.suppressed[regions.classes].tolist()
-    shown = [
-        ["" if lost else label for label, lost in zip(labels, suppressed, strict=True)] for labels in shown
-    ]
+    blank = regions.suppressed[regions.classes].tolist()
+    shown = [["" if lost else label for label, lost in zip(labels, blank, strict=True)] for labels in shown]
     columns = zip(recoding.columns, recoding.labels, strict=True)
     released = [shown_as for name, labels in columns for shown_as in labels or (name,)]
-    fate = ["suppressed" if lost else "kept" for lost in suppressed]
+    fate = ["suppressed" if lost else "kept" for lost in blank]
     names = [*recoding.columns, *[f"{name} (released)" for name in released]]
     header = [*names, *[codes + "_" * (codes in names) for codes in ("records", "fate")]]
     _write(path, header, zip(*values, *shown, regions.sizes.tolist(), fate, strict=True), 0o600)

@@ -273,13 +273,11 @@ def _best_shift(guessed: FloatArray, positions: FloatArray, records: IntArray, s
     sample = sample[:: max(1, len(sample) // _TRIED)]
     window = max(2.0, _WINDOW * float(positions[-1] - positions[0]))
     step = max(min(step, 1.0), window / _MOST_SHIFTS)
-    distinct_positions = np.unique(positions)
-    shares = np.bincount(np.searchsorted(distinct_positions, positions), records / records.sum()).astype(
-        np.float64
-    )
+    values = np.unique(positions)
+    shares = np.bincount(np.searchsorted(values, positions), records / records.sum()).astype(np.float64)
     # Rounding changes at whole numbers, so the shifts are aligned with them.
     shifts = np.arange(-window, window, step) - float(sample[0]) % step
-    overlaps = [_overlap(np.floor(sample + shift + 1e-9), distinct_positions, shares) for shift in shifts]
+    overlaps = [_overlap(np.floor(sample + shift + 1e-9), values, shares) for shift in shifts]
     return float(shifts[int(np.argmax(overlaps))])
 
 

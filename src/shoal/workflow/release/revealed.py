@@ -406,15 +406,13 @@ class _Search:
         bits_by_question = {}
         texts = [text or "" for text in values.texts]
         for column in self.rules:
-            questions = {
-                n: self.questions.asked[n] for n in numbers if self.questions.asked[n].column == column
-            }
-            if not questions:
+            chosen = {n: self.questions.asked[n] for n in numbers if self.questions.asked[n].column == column}
+            if not chosen:
                 continue
             hierarchy = self.hierarchies[column]
-            levels = [question.level for question in questions.values()]
+            levels = [question.level for question in chosen.values()]
             groups = read(column, texts, levels)
-            for number, question in questions.items():
+            for number, question in chosen.items():
                 bits = np.full(len(hierarchy.labels[question.level]) + 1, -1, np.int64)  # the last: no group
                 bits[hierarchy.groups(question.level)] = self.questions.paths[column] & question.mask
                 if (groups[question.level] >= 0).any():
@@ -434,16 +432,13 @@ def _as_numbers(texts: Sequence[str]) -> FloatArray | None:
 
 def agreement(tally: GroupTally, guesses: Sequence[GroupGuess]) -> IntArray:
     """Count, for each question, the records in groups of two or more that agree; 0 means no evidence."""
-    repeated = tally.sizes > 1
-    sizes = tally.sizes[repeated]
+    multi = tally.sizes > 1
+    sizes = tally.sizes[multi]
     counts = np.zeros(len(guesses), np.int64)
     for number, guess in enumerate(guesses):
         chances = guess.agreeing(sizes)
-        eligible, agreeing = tally.eligible[number][repeated], tally.agreeing[number][repeated]
-        groups, agreeing_groups = (
-            tally.eligible_groups[number][repeated],
-            tally.agreeing_groups[number][repeated],
-        )
+        eligible, agreeing = tally.eligible[number][multi], tally.agreeing[number][multi]
+        groups, agreeing_groups = (tally.eligible_groups[number][multi], tally.agreeing_groups[number][multi])
         records = int(agreeing.sum())
         if 2 * records < tally.eligible[number].sum() or not records:
             continue

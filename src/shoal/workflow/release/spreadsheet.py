@@ -145,12 +145,9 @@ def plain_cells(texts: Sequence[str | None], listed: Collection[object] = ()) ->
     >>> plain_cells(["'-5", "3", None, "'+1"], {"'+1"}), plain_cells(["'-5", "-5"])
     (['-5', '3', None, "'+1"], ["'-5", '-5'])
     """
-    present_texts = set(texts)
+    known = set(texts)
     plain = [text if text is None or text in listed else plain_cell(text) for text in texts]
-    return [
-        text if unescaped in present_texts else unescaped
-        for text, unescaped in zip(texts, plain, strict=True)
-    ]
+    return [text if unescaped in known else unescaped for text, unescaped in zip(texts, plain, strict=True)]
 
 
 def is_formula(cell: str) -> bool:

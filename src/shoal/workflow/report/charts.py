@@ -121,24 +121,20 @@ def release_figure(release: Release) -> Any:
 
 def _sizes(axes: Any, release: Release) -> None:
     k = release.least_class
-    size_groups = bars(release.exposure, release.exposure_after, k)
+    groups = bars(release.exposure, release.exposure_after, k)
     for name, side in (("before", -0.2), ("after", 0.2)):
-        records = [getattr(bar, name) for bar in size_groups]
+        records = [getattr(bar, name) for bar in groups]
         axes.bar(
-            [index + side for index in range(len(size_groups))],
-            records,
-            0.38,
-            color=COLOURS[name],
-            label=name,
+            [index + side for index in range(len(groups))], records, 0.38, color=COLOURS[name], label=name
         )
-    axes.set_xticks(range(len(size_groups)), [bar.label for bar in size_groups])
+    axes.set_xticks(range(len(groups)), [bar.label for bar in groups])
     axes.set_xlabel("size of the class")
     axes.set_ylabel("records")
     axes.yaxis.set_major_formatter("{x:,.0f}")
     axes.grid(visible=False, axis="x")
     axes.set_axisbelow(True)
     axes.set_title("Records by the size of their class", fontsize="medium")
-    first_allowed = next((index for index, bar in enumerate(size_groups) if bar.low == k > 1), None)
+    first_allowed = next((index for index, bar in enumerate(groups) if bar.low == k > 1), None)
     if first_allowed is not None:
         axes.axvline(first_allowed - 0.5, color="#333333", linewidth=1, linestyle=(0, (5, 4)))
         axes.text(first_allowed - 0.45, 0.98, f"k = {k:,}", transform=axes.get_xaxis_transform(), va="top")
@@ -200,12 +196,9 @@ def _distributions(utility: Utility) -> Iterator[Html]:
         *[_bar_table(isolated(name), column_bars) for name, column_bars in bars.items()],
         class_="cards",
     )
-    single_label_columns = [column.column for column in utility.columns if column.labels <= 1]
+    single = [column.column for column in utility.columns if column.labels <= 1]
     undrawn = [column.column for column in utility.columns if column.labels > 1 and column.column not in bars]
-    for words, names in (
-        ("One label for all records", single_label_columns),
-        ("Too many labels to draw", undrawn),
-    ):
+    for words, names in (("One label for all records", single), ("Too many labels to draw", undrawn)):
         if names:
             yield quiet(f"{words}: ", marked(name_list(names)), ".")
 

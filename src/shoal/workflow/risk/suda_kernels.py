@@ -64,7 +64,7 @@ def explore(
     """
     masks, records, sets = np.empty(16, np.int64), np.empty(16, np.int64), 0
     most = table.weights.shape[0] - 1
-    bit_positions = np.empty(most + 1, np.int64)
+    bits = np.empty(most + 1, np.int64)
     mask = start
     while mask & start == start:
         level, column = _bits(mask), _bits((mask & -mask) - 1)
@@ -72,9 +72,9 @@ def explore(
         high = low + results.unique.shape[0]
         met = _split(table.codes[column], table.values[column], low, high, level - 1, keep, space)
         if met > 0:
-            _places(mask, table.choose, bit_positions)
+            _places(mask, table.choose, bits)
             weight = table.weights[level]
-            new = _record(space.met[:met], low, bit_positions[:level], level < most, weight, results)
+            new = _record(space.met[:met], low, bits[:level], level < most, weight, results)
             if new > 0:
                 if sets == masks.shape[0]:
                     masks, records = _longer(masks), _longer(records)

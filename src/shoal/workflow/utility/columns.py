@@ -68,15 +68,13 @@ def columns_table(columns: Sequence[ColumnUtility]) -> Table:
 def means_table(columns: Sequence[ColumnUtility]) -> Table:
     """List means and deviations before and after; estimated means are marked "about"."""
     rows = []
-    for column in columns:
-        after = ("about " if column.mean_after_estimated else "") + number(column.mean_after)
-        deviations = number(column.deviation_before), number(column.deviation_after)
-        rows.append((Name(column.column), number(column.mean_before), after, *deviations))
+    for item in columns:
+        after = ("about " if item.mean_after_estimated else "") + number(item.mean_after)
+        deviations = number(item.deviation_before), number(item.deviation_after)
+        rows.append((Name(item.column), number(item.mean_before), after, *deviations))
     headers = ("column", "mean before", "mean after", "deviation before", "deviation after")
     open_ended = [
-        f"{column.column} ({column.open_ended_records:,} records)"
-        for column in columns
-        if column.open_ended_records
+        f"{item.column} ({item.open_ended_records:,} records)" for item in columns if item.open_ended_records
     ]
     note = "Open-ended bands count as their one end, so the mean may lie beyond what is shown: "
     return Table(
@@ -115,13 +113,13 @@ def bars_of(column: ColumnUtility) -> list[BarCounts]:
     return bars
 
 
-def _bar(entry: LabelRecords) -> BarCounts:
+def _bar(item: LabelRecords) -> BarCounts:
     """Return the bar of one label; a code for unknown is marked."""
-    text = shown(entry.label)
+    text = shown(item.label)
     return (
-        f"{text} (unknown)" if entry.unknown and entry.label not in NOTHING else text,
-        entry.before,
-        entry.after,
+        f"{text} (unknown)" if item.unknown and item.label not in NOTHING else text,
+        item.before,
+        item.after,
     )
 
 

@@ -257,11 +257,9 @@ def _by_numbers(
 ) -> IntArray | None:
     """Assign numbers to bands that do not overlap; unknown and missing values keep their text."""
     shown = zip(labels, with_point(labels, unknown, texts), strict=True)
-    pointed_texts = zip(texts, with_point(texts, unknown), strict=True)
+    written = zip(texts, with_point(texts, unknown), strict=True)
     ends = [None if label in unknown else ends_of(pointed) for label, pointed in shown]
-    values = [
-        None if pointed is None or text in unknown else number_of(pointed) for text, pointed in pointed_texts
-    ]
+    values = [None if pointed is None or text in unknown else number_of(pointed) for text, pointed in written]
     if any((end is None) != (label in unknown) for end, label in zip(ends, labels, strict=True)):
         return None
     if any((value is None) != (text in unknown) for value, text in zip(values, texts, strict=True)):

@@ -50,13 +50,11 @@ class Tally:
             codes, sizes = [self._column_codes[name] for name in names], self.counts.sizes
         else:
             fields = [index for name in names for index in self.places[name]]
-            projected = self.counts.project(fields)
-            projected = (
-                projected.in_memory() if not projected.remote or most is None else projected.sample(most)
-            )
-            sizes, codes, offset = projected.sizes, [], 0
+            counts = self.counts.project(fields)
+            counts = counts.in_memory() if not counts.remote or most is None else counts.sample(most)
+            sizes, codes, offset = counts.sizes, [], 0
             for name in names:
-                codes.append(self._codes(projected, name, range(offset, offset + len(self.places[name]))))
+                codes.append(self._codes(counts, name, range(offset, offset + len(self.places[name]))))
                 offset += len(self.places[name])
         kept_rows: BoolArray | None = None
         for name, column_codes in zip(names, codes, strict=True):

@@ -197,7 +197,7 @@ def _pair(names: Sequence[str], pair: Sequence[str] | None) -> tuple[str, str] |
 
 def _estimates(sides: Sides, columns: Sequence[ColumnUtility]) -> Iterator[str]:
     """Yield notes on estimates, labels that could not be parsed, and missing means."""
-    overlapping = [column.column for column in columns if column.estimated]
+    overlapping = [item.column for item in columns if item.estimated]
     if overlapping:
         yield (
             f"Labels of {', '.join(overlapping)} overlap: a value may have other labels in other classes. "
@@ -205,15 +205,13 @@ def _estimates(sides: Sides, columns: Sequence[ColumnUtility]) -> Iterator[str]:
             "input's records of these values. Records before, shift, means after and associations after are "
             "estimates there."
         )
-    unread = {column.column: sides.spreads[column.column].covers.unread for column in columns}
+    unread = {item.column: sides.spreads[item.column].covers.unread for item in columns}
     for name, number in unread.items():
         if number:
             count = "counts" if number == 1 else "count"
             labels = plural(number, "label")
             yield f"{labels} of {name} could not be read and {count} as covering every value."
-    means = [
-        column.column for column in columns if column.mean_before is not None and column.mean_after is None
-    ]
+    means = [item.column for item in columns if item.mean_before is not None and item.mean_after is None]
     if means:
         yield f"There is no mean after of {', '.join(means)}: no number is left in the release."
 
