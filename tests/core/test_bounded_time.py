@@ -218,10 +218,12 @@ def inputs(tmp_path: Path) -> Path:
 def release_in_terminal(folder: Path) -> Conversation:
     """Start a release whose search has no end, and interrupt it once it has a result and a bound.
 
-    The bound has as many seconds as it needs: on a busy machine it would be given up.
+    The bound and the way to the next check have as many seconds as they need: on a busy machine the bound
+    would be given up, and the process ended before the check.
     """
     code = (
-        "import sys; from shoal.algorithms import contour; contour.BOUND_SECONDS = 600;"
+        "import sys; from shoal.algorithms import contour; from shoal.files import signals;"
+        "contour.BOUND_SECONDS = signals.GRACE = 600;"
         "from shoal.__main__ import main; sys.exit(main())"
     )
     words = ["anonymize", "t.csv", "--policy", "p.yaml", "--output", "o.csv", "--seconds", "none"]
@@ -262,6 +264,7 @@ def test_elsewhere_ctrl_c_ends_a_search_without_a_question(inputs: Path) -> None
     """The signal comes with the first report of progress of a search that has a result."""
     code = (
         "import os, signal, sys; from shoal.core.evaluator import Evaluator\n"
+        "import shoal.files.signals; shoal.files.signals.GRACE = 600\n"
         "real = Evaluator._note\n"
         "def note(self, evaluation):\n"
         "    os.kill(os.getpid(), signal.SIGINT) if self.nodes_evaluated == 9 else None\n"

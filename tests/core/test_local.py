@@ -6,7 +6,9 @@ import json
 import math
 import random as shuffling
 from collections import defaultdict
+from itertools import count
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -20,6 +22,7 @@ import oracle
 import shoal
 from example_counts import examples
 from problems import Case, combination_of, larger, starts
+from shoal.core import evaluator
 from shoal.core.evaluation import Evaluation
 from shoal.core.evaluator import Evaluator
 from shoal.core.problem import Problem
@@ -196,9 +199,15 @@ def test_time_that_runs_out_leaves_what_was_formed() -> None:
     assert result.loss <= begin.loss
 
 
-def test_it_runs_after_the_seconds_of_the_search() -> None:
-    problem = larger(3, "coverage").problem()
-    assert search(problem, local=1, seconds=0.2)[1].recoding is not None
+def test_it_runs_after_the_seconds_of_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every look at the clock takes a millisecond, on any machine."""
+    problem, ticks = larger(3, "coverage").problem(), count()
+    monkeypatch.setattr(evaluator, "time", SimpleNamespace(monotonic=lambda: next(ticks) / 1000))
+    found = search(problem, seconds=0.005)[1]
+    assert not found.complete
+    regrouped = search(problem, local=1, seconds=0.005)[1]
+    assert regrouped.recoding is not None
+    assert regrouped.loss < found.loss
 
 
 @adult.needs_adult
