@@ -7,9 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-from itertools import count
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -26,12 +24,12 @@ from problems import METRIC_NAMES, Case, cases, edges, metric_of
 from shoal.algorithms import ALGORITHMS, contour, projection
 from shoal.algorithms.descent import descend
 from shoal.algorithms.projection import projected_bound
-from shoal.core import evaluator as evaluation
 from shoal.core.evaluator import Evaluator
 from shoal.errors import Infeasible, UsageError
 from shoal.workflow.compare.comparison import Comparison
 from shoal.workflow.search import search
 from terminal import Conversation
+from ticking import let_looks_take_time
 
 BOUNDED = [name for name in METRIC_NAMES if metric_of(name).over_columns is not None]
 
@@ -144,10 +142,7 @@ def wide() -> tuple[pa.Table, dict[str, Any]]:
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let a search spend a millisecond each time that it looks at the clock, on any machine."""
-    ticks = count()
-    for module in (evaluation, projection):
-        monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: next(ticks) / 1000))
+    let_looks_take_time(monkeypatch)
 
 
 @pytest.mark.usefixtures("clock")

@@ -6,9 +6,7 @@ import json
 import math
 import random as shuffling
 from collections import defaultdict
-from itertools import count
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -22,7 +20,6 @@ import oracle
 import shoal
 from example_counts import examples
 from problems import Case, combination_of, larger, starts
-from shoal.core import evaluator
 from shoal.core.evaluation import Evaluation
 from shoal.core.evaluator import Evaluator
 from shoal.core.problem import Problem
@@ -31,6 +28,7 @@ from shoal.core.recoding.recoding import Recoding
 from shoal.core.recoding.refine import recoding_of, refined
 from shoal.errors import CannotHonour, OutOfTime, PolicyError
 from shoal.workflow.search import search
+from ticking import let_looks_take_time
 
 pytestmark = pytest.mark.usefixtures("both_modes")
 
@@ -200,9 +198,8 @@ def test_time_that_runs_out_leaves_what_was_formed() -> None:
 
 
 def test_it_runs_after_the_seconds_of_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every look at the clock takes a millisecond, on any machine."""
-    problem, ticks = larger(3, "coverage").problem(), count()
-    monkeypatch.setattr(evaluator, "time", SimpleNamespace(monotonic=lambda: next(ticks) / 1000))
+    let_looks_take_time(monkeypatch)
+    problem = larger(3, "coverage").problem()
     found = search(problem, seconds=0.005)[1]
     assert not found.complete
     regrouped = search(problem, local=1, seconds=0.005)[1]

@@ -172,7 +172,7 @@ def test_a_query_that_begins_after_the_cancel_is_ended_too(
     jobs: Jobs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("shoal.web.workspace.jobs.PATIENCE", 0.0)
-    going = threading.Event()
+    going, cancelled = threading.Event(), threading.Event()
     ended: list[str] = []
 
     def work(_: Any) -> None:
@@ -180,7 +180,8 @@ def test_a_query_that_begins_after_the_cancel_is_ended_too(
         assert isinstance(engine, DuckDb)
         database = engine.connection
         going.set()
-        assert job.wait(300)  # cancelled, and given up
+        assert cancelled.wait(300)  # before that, `job` may have no value yet
+        assert job.wait(300)  # it is given up
         try:
             with engine.translate_errors():
                 database.execute("SELECT sum(a.range * b.range % 7) FROM range(200_000) a, range(200_000) b")
@@ -191,6 +192,7 @@ def test_a_query_that_begins_after_the_cancel_is_ended_too(
     job = jobs.start("workspace", "x", work)
     assert going.wait(300)
     job.cancel()
+    cancelled.set()
     assert job.wait_for_thread(300)
     assert (job.status, ended) == ("cancelled", ["the query"])
 

@@ -68,11 +68,14 @@ def open_sample(page: Any) -> None:
 
 @pytest.fixture(scope="module")
 def users(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    from shoal.web.server.users import add_user
+    """Users with the cheapest hashes that are accepted: eleven are computed within one period."""
+    from shoal.web.server import users
 
     path = tmp_path_factory.mktemp("users") / "users.txt"
-    for name, password in PASSWORDS.items():
-        add_user(path, name, password)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(users, "_COST", (14, 8, 1))
+        for name, password in PASSWORDS.items():
+            users.add_user(path, name, password)
     return path
 
 

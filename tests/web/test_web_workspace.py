@@ -798,9 +798,11 @@ def test_work_that_is_let_go_makes_room_for_as_much_again(
 
 
 def test_a_table_that_was_cancelled_at_its_last_column_is_not_taken(workspace: Workspace, jobs: Jobs) -> None:
-    path, columns = workspace.table.path, []
+    path, columns, started = workspace.table.path, [], threading.Event()
 
     def work(tell: Any) -> None:
+        assert started.wait(300)  # before that, `job` has no value
+
         def last(phase: str, done: int, total: int | None) -> None:
             columns.append(done)
             if done == 3:
@@ -811,6 +813,7 @@ def test_a_table_that_was_cancelled_at_its_last_column_is_not_taken(workspace: W
         workspace.open(path, "again.csv", last)  # type: ignore[arg-type]
 
     job = jobs.start("workspace", "open", work)
+    started.set()
     assert job.wait_for_thread(300)
     assert columns == [0, 1, 2, 3, 4]
     assert (job.status, workspace.table.name) == ("cancelled", "small.csv")
