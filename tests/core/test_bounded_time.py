@@ -7,9 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-from itertools import count
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -26,12 +24,12 @@ from problems import METRIC_NAMES, Case, cases, edges, metric_of
 from shoal.algorithms import ALGORITHMS, contour, projection
 from shoal.algorithms.descent import descend
 from shoal.algorithms.projection import projected_bound
-from shoal.core import evaluator as evaluation
 from shoal.core.evaluator import Evaluator
 from shoal.errors import Infeasible, UsageError
 from shoal.workflow.compare.comparison import Comparison
 from shoal.workflow.search import search
 from terminal import Conversation
+from ticking import let_looks_take_time
 
 BOUNDED = [name for name in METRIC_NAMES if metric_of(name).over_columns is not None]
 
@@ -144,10 +142,7 @@ def wide() -> tuple[pa.Table, dict[str, Any]]:
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let a search spend a millisecond each time that it looks at the clock, on any machine."""
-    ticks = count()
-    for module in (evaluation, projection):
-        monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: next(ticks) / 1000))
+    let_looks_take_time(monkeypatch)
 
 
 @pytest.mark.usefixtures("clock")
@@ -218,10 +213,12 @@ def inputs(tmp_path: Path) -> Path:
 def release_in_terminal(folder: Path) -> Conversation:
     """Start a release whose search has no end, and interrupt it once it has a result and a bound.
 
-    The bound has as many seconds as it needs: on a busy machine it would be given up.
+    The bound and the way to the next check have as many seconds as they need: on a busy machine the bound
+    would be given up, and the process ended before the check.
     """
     code = (
-        "import sys; from shoal.algorithms import contour; contour.BOUND_SECONDS = 600;"
+        "import sys; from shoal.algorithms import contour; from shoal.files import signals;"
+        "contour.BOUND_SECONDS = signals.GRACE = 600;"
         "from shoal.__main__ import main; sys.exit(main())"
     )
     words = ["anonymize", "t.csv", "--policy", "p.yaml", "--output", "o.csv", "--seconds", "none"]
@@ -262,6 +259,7 @@ def test_elsewhere_ctrl_c_ends_a_search_without_a_question(inputs: Path) -> None
     """The signal comes with the first report of progress of a search that has a result."""
     code = (
         "import os, signal, sys; from shoal.core.evaluator import Evaluator\n"
+        "import shoal.files.signals; shoal.files.signals.GRACE = 600\n"
         "real = Evaluator._note\n"
         "def note(self, evaluation):\n"
         "    os.kill(os.getpid(), signal.SIGINT) if self.nodes_evaluated == 9 else None\n"

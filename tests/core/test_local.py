@@ -28,6 +28,7 @@ from shoal.core.recoding.recoding import Recoding
 from shoal.core.recoding.refine import recoding_of, refined
 from shoal.errors import CannotHonour, OutOfTime, PolicyError
 from shoal.workflow.search import search
+from ticking import let_looks_take_time
 
 pytestmark = pytest.mark.usefixtures("both_modes")
 
@@ -196,9 +197,14 @@ def test_time_that_runs_out_leaves_what_was_formed() -> None:
     assert result.loss <= begin.loss
 
 
-def test_it_runs_after_the_seconds_of_the_search() -> None:
+def test_it_runs_after_the_seconds_of_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    let_looks_take_time(monkeypatch)
     problem = larger(3, "coverage").problem()
-    assert search(problem, local=1, seconds=0.2)[1].recoding is not None
+    found = search(problem, seconds=0.005)[1]
+    assert not found.complete
+    regrouped = search(problem, local=1, seconds=0.005)[1]
+    assert regrouped.recoding is not None
+    assert regrouped.loss < found.loss
 
 
 @adult.needs_adult

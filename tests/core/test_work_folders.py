@@ -41,7 +41,7 @@ os._exit(9)
 @pytest.fixture
 def abandoned(tmp_path: Path) -> Path:
     """A folder whose process ended without removing it."""
-    subprocess.run([sys.executable, "-c", ABANDON, str(tmp_path)], check=False, timeout=120)
+    subprocess.run([sys.executable, "-c", ABANDON, str(tmp_path)], check=False, timeout=300)
     (folder,) = tmp_path.iterdir()
     assert (folder / "rows").exists()
     return folder
@@ -154,17 +154,17 @@ def test_two_that_clean_at_once_remove_it_once(
 
     def slow(folder: Path) -> bool:
         inside.set()
-        assert go_on.wait(60)
+        assert go_on.wait(300)
         return real(folder)
 
     monkeypatch.setattr(work_folders, "_remove", slow)
     counts: list[int] = []
     first = threading.Thread(target=lambda: counts.append(remove_stale(tmp_path)))
     first.start()
-    assert inside.wait(60)
+    assert inside.wait(300)
     assert remove_stale(tmp_path) == 0  # the first holds the lock
     go_on.set()
-    first.join(60)
+    first.join(300)
     assert counts == [1]
     assert not any(tmp_path.iterdir())
 
@@ -210,7 +210,7 @@ def test_a_folder_next_to_an_output_is_found_from_the_temporary_folder(
         "(create_beside(Path(sys.argv[1])).path / 'rows').write_text('Xyzzyplugh'); os._exit(9)"
     )
     call = [sys.executable, "-c", script, str(outputs / "release.csv")]
-    subprocess.run(call, check=False, timeout=120, env={**os.environ, "TMPDIR": str(temporary)})
+    subprocess.run(call, check=False, timeout=300, env={**os.environ, "TMPDIR": str(temporary)})
     assert list(outputs.rglob("rows"))
     assert remove_stale(temporary) == 1
     assert not any(outputs.iterdir())
@@ -223,7 +223,7 @@ def test_a_run_to_the_same_folder_removes_it_too(tmp_path: Path) -> None:
     subprocess.run(
         [sys.executable, "-c", ABANDON.replace("sys.argv[1])", "sys.argv[1]), '.shoal-work-'"), str(outputs)],
         check=False,
-        timeout=120,
+        timeout=300,
     )
     assert list(outputs.rglob("rows"))
     folder = create_beside(outputs / "release.csv")
@@ -239,7 +239,7 @@ def test_a_fork_leaves_the_folders_of_its_parent(tmp_path: Path) -> None:
         "assert f.path.exists()"
     )
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", script, str(tmp_path)], timeout=120, check=False
+        [sys.executable, "-W", "ignore", "-c", script, str(tmp_path)], timeout=300, check=False
     )
     assert done.returncode == 0
     assert not any(tmp_path.iterdir())

@@ -57,7 +57,7 @@ def test_a_run_may_end_at_any_line_of_the_begin_of_another() -> None:
 
     thread = Thread(target=begin, daemon=True)
     thread.start()
-    thread.join(60)
+    thread.join(300)
     assert not thread.is_alive()
     assert len(lines) > 5
 

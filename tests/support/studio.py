@@ -13,7 +13,7 @@ from typing import Any
 import httpx
 
 from shoal.web.app import build, server_of
-from shoal.web.server.sessions import Keys
+from shoal.web.server.sessions import Attempts, Keys
 from shoal.web.workspace.workspaces import Workspaces
 
 
@@ -46,6 +46,11 @@ class Running:
         return self.anyone(headers={"authorization": f"Bearer {self.bearer()}"})
 
 
+def all_attempts() -> Attempts:
+    """Return a count of failed attempts that forgets none, however slow the machine is."""
+    return Attempts(clock=lambda: 0.0)
+
+
 @contextmanager
 def running(
     password: str | None = None,
@@ -56,7 +61,7 @@ def running(
     **options: Any,
 ) -> Iterator[Running]:
     """Run a studio while the block lasts; `served` are further options of `build`."""
-    workspaces, keys = Workspaces(**options), keys or Keys(password)
+    workspaces, keys = Workspaces(**options), keys or Keys(password, attempts=all_attempts())
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         port = listener.getsockname()[1]
@@ -65,12 +70,13 @@ def running(
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
         thread.start()
         while not server.started:
+            assert thread.is_alive()
             time.sleep(0.01)
         try:
             yield Running(workspaces, keys, port, app)
         finally:
             server.should_exit = True
-            thread.join(120)
+            thread.join(300)
             workspaces.close()
 
 

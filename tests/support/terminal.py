@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pty
+import select
 import signal
 import subprocess
 import threading
@@ -73,6 +74,7 @@ class Conversation:
             assert self._read(), self.screen.decode()
 
     def _read(self) -> bool:
+        assert select.select([self.main], [], [], 600)[0], self.screen.decode()
         try:
             self.screen += os.read(self.main, 65536)
         except OSError:  # the other side is gone

@@ -401,7 +401,7 @@ def test_a_cancelled_job_keeps_nothing(custodian: Custodian, monkeypatch: pytest
 
     monkeypatch.setattr(home, "anonymize", endless)
     first = custodian.post("release", 202)
-    assert going.wait(120)
+    assert going.wait(300)
     second = custodian.post("release", 202)  # of the same kind: the first gives way
     assert custodian.ended(first)["status"] == "cancelled"
     custodian.http.delete(custodian.url(f"jobs/{second['id']}"))

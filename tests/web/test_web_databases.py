@@ -163,7 +163,7 @@ def test_users_of_a_source_need_the_users_file(tmp_path: Path, sources: Path) ->
 
 
 @needs_postgres
-@pytest.mark.xdist_group("postgres")
+@pytest.mark.xdist_group("servers")
 def test_a_release_is_written_to_postgres_in_the_given_schema(tmp_path: Path) -> None:
     server = postgres()
     with server.connection.cursor() as cursor:
@@ -198,7 +198,7 @@ def test_a_release_is_written_to_postgres_in_the_given_schema(tmp_path: Path) ->
     assert 200 < rows <= 240
 
 
-@pytest.mark.xdist_group("browser")
+@pytest.mark.xdist_group("servers")
 def test_a_person_opens_a_source_and_releases_it(sources: Path) -> None:
     pytest.importorskip("playwright", reason="pages are tried with playwright")
     import browser

@@ -77,7 +77,7 @@ def test_what_the_dials_said_before_an_offer_was_taken_is_not_drawn_over_it() ->
 
         @staticmethod
         def take_slowly(_: Any) -> dict[str, int]:
-            assert asked.wait(60)
+            assert asked.wait(300)
             return {"age": 1}
 
         async def draw(self, *what: Any) -> None:

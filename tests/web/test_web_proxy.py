@@ -10,7 +10,7 @@ import ssl
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -38,10 +38,13 @@ _SEND = """path => {
 ELSEWHERE = f"--host-resolver-rules=MAP {NAME} 127.0.0.1"
 
 
-def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
+@contextmanager
+def reserved_port() -> Iterator[int]:
+    """Keep a port from other programs: it is bound, and whoever names it may listen there all the same."""
+    with socket.socket() as holder:
+        holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        holder.bind(("127.0.0.1", 0))
+        yield int(holder.getsockname()[1])
 
 
 def sign_in(page: Any, address: str, password: str, user: str | None = None) -> None:
@@ -65,11 +68,14 @@ def open_sample(page: Any) -> None:
 
 @pytest.fixture(scope="module")
 def users(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    from shoal.web.server.users import add_user
+    """Users with the cheapest hashes that are accepted: eleven are computed within one period."""
+    from shoal.web.server import users
 
     path = tmp_path_factory.mktemp("users") / "users.txt"
-    for name, password in PASSWORDS.items():
-        add_user(path, name, password)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(users, "_COST", (14, 8, 1))
+        for name, password in PASSWORDS.items():
+            users.add_user(path, name, password)
     return path
 
 
@@ -87,10 +93,12 @@ def test_a_second_loopback_address_signs_in_with_the_printed_address() -> None:
 
 def test_a_name_over_http_signs_in_although_browsers_say_less_there() -> None:
     """A browser sends no Sec-Fetch-Site there, and Origin only if the referrer policy lets it."""
-    port = free_port()
-    origin = f"http://{NAME}:{port}"
-    options = ("--port", str(port), "--origin", origin)
-    with studio(*options, password=PASSWORD) as started, chromium(ELSEWHERE) as browser:
+    with ExitStack() as stack:
+        port = stack.enter_context(reserved_port())
+        origin = f"http://{NAME}:{port}"
+        options = ("--port", str(port), "--origin", origin)
+        started = stack.enter_context(studio(*options, password=PASSWORD))
+        browser = stack.enter_context(chromium(ELSEWHERE))
         assert started().startswith(f"{origin}/?token=")
         page, sent = new_page(browser), list[dict[str, str]]()
         page.on("request", lambda asked: sent.append(asked.all_headers()) if asked.method == "POST" else None)
@@ -153,10 +161,14 @@ def nginx(home: Path, port: int, behind: int) -> Iterator[None]:
 @pytest.fixture(scope="module")
 def proxied(users: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Any, Path]]:
     """A studio behind nginx with HTTPS, its address, a browser, and its log."""
-    behind, port, home = free_port(), free_port(), tmp_path_factory.mktemp("nginx")
-    origin, log = f"https://{NAME}:{port}", home / "log"
-    options = ("--port", str(behind), "--origin", origin, "--proxy", "127.0.0.1", "--users", str(users))
-    with studio(*options, log=log) as started, nginx(home, port, behind), chromium(ELSEWHERE) as browser:
+    home = tmp_path_factory.mktemp("nginx")
+    with ExitStack() as stack:
+        behind, port = stack.enter_context(reserved_port()), stack.enter_context(reserved_port())
+        origin, log = f"https://{NAME}:{port}", home / "log"
+        options = ("--port", str(behind), "--origin", origin, "--proxy", "127.0.0.1", "--users", str(users))
+        started = stack.enter_context(studio(*options, log=log))
+        stack.enter_context(nginx(home, port, behind))
+        browser = stack.enter_context(chromium(ELSEWHERE))
         assert started() == f"{origin}/"
         with httpx.Client(trust_env=False, timeout=300) as client:  # the printed address waits until it is up
             client.get(f"http://127.0.0.1:{behind}/")

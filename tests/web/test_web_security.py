@@ -44,7 +44,7 @@ def knock(studio: Running, headers: dict[str, str], path: str = "/_nicegui_ws/so
         "Sec-WebSocket-Version": "13",
     } | headers
     asked = f"GET {path} HTTP/1.1\r\n" + "".join(f"{n}: {v}\r\n" for n, v in lines.items()) + "\r\n"
-    with socket.create_connection(("127.0.0.1", studio.port), timeout=120) as line:
+    with socket.create_connection(("127.0.0.1", studio.port), timeout=300) as line:
         line.sendall(asked.encode())
         return int(line.recv(1000).split(b" ")[1])
 
@@ -488,4 +488,4 @@ def test_who_comes_before_the_studio_answers_is_not_refused() -> None:
     from shoal.web.app import _listening
 
     with _listening("127.0.0.1", None) as listener:
-        socket.create_connection(listener.getsockname(), timeout=120).close()
+        socket.create_connection(listener.getsockname(), timeout=300).close()

@@ -20,7 +20,7 @@ from shoal.web.app import serve
 from shoal.web.server import users as users_module
 from shoal.web.server.sessions import LIMIT, Keys
 from shoal.web.server.users import Users, add_user, hash_password, password_matches, read_users
-from studio import Custodian, Running, running
+from studio import Custodian, Running, all_attempts, running
 
 PASSWORDS = {"anna": "a long password", "ben": "another password"}
 
@@ -45,7 +45,7 @@ def write(path: Path, hashes: dict[str, str]) -> None:
 
 @pytest.fixture
 def studio(file: Path) -> Iterator[Running]:
-    with running(keys=Keys(users=Users(file))) as found:
+    with running(keys=Keys(users=Users(file), attempts=all_attempts())) as found:
         yield found
 
 

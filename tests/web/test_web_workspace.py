@@ -6,7 +6,6 @@ import itertools
 import os
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -22,7 +21,7 @@ from shoal.policy.policy import Policy
 from shoal.sample import bundled
 from shoal.web.errors import NotReady, Refused
 from shoal.web.workspace import lattice as views
-from shoal.web.workspace.jobs import Jobs
+from shoal.web.workspace.jobs import Jobs, Slot
 from shoal.web.workspace.workspace import Workspace
 from shoal.web.workspace.workspaces import Workspaces
 from shoal.workflow.inspect import Inspection, guess, inspect
@@ -679,9 +678,9 @@ def test_a_comparison_can_be_cancelled_inside_a_search(
     job = jobs.start(
         "workspace", "compare", lambda tell: workspace.comparison.run(algorithms=["ola"], progress=tell)
     )
-    assert going.wait(120)
+    assert going.wait(300)
     job.cancel()
-    assert job.wait(120)
+    assert job.wait(300)
     assert job.status == "cancelled"
     assert workspace.comparison.result is None
 
@@ -705,13 +704,13 @@ def test_work_that_gives_no_word_is_let_go_and_keeps_nothing(jobs: Jobs) -> None
         return 1
 
     job = jobs.start("workspace", "x", silent)
-    assert going.wait(120)
+    assert going.wait(300)
     job.cancel()
-    assert job.wait(120)  # although the work itself has not ended: see below
+    assert job.wait(300)  # although the work itself has not ended: see below
     assert job.status == "cancelled"
     assert not job.wait_for_thread(0)
     go.set()
-    assert job.wait_for_thread(120)
+    assert job.wait_for_thread(300)
     assert (job.status, job.result, kept) == ("cancelled", None, [])
 
 
@@ -732,9 +731,9 @@ def test_a_query_ends_with_its_job(jobs: Jobs) -> None:
             raise
 
     job = jobs.start("workspace", "x", counting)
-    assert going.wait(120)
+    assert going.wait(300)
     job.cancel()  # perhaps before the query begins
-    assert job.wait_for_thread(120)
+    assert job.wait_for_thread(300)
     assert (job.status, job.error, ended) == ("cancelled", None, ["the query"])
 
 
@@ -743,62 +742,67 @@ def test_an_error_that_comes_of_being_cancelled_is_not_told(jobs: Jobs) -> None:
 
     def failing(_: Any) -> None:
         going.set()
-        go.wait(120)
+        go.wait(300)
         message = "The table cannot be read."
         raise DataError(message)
 
     job = jobs.start("workspace", "x", failing)
-    assert going.wait(120)
+    assert going.wait(300)
     job.cancel()
     go.set()
-    assert job.wait_for_thread(120)
+    assert job.wait_for_thread(300)
     assert (job.status, job.error) == ("cancelled", None)
 
 
 def test_work_that_is_let_go_makes_room_for_as_much_again(
     jobs: Jobs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("shoal.web.workspace.jobs.PATIENCE", 0.05)
-    go = threading.Event()
+    monkeypatch.setattr("shoal.web.workspace.jobs.PATIENCE", 0.0)
+    go, arrived, given_up = threading.Event(), threading.Semaphore(0), threading.Semaphore(0)
     begun: list[str] = []
+    abandon = Slot.abandon
+
+    def count_abandoned(slot: Slot) -> None:
+        abandon(slot)
+        given_up.release()
+
+    monkeypatch.setattr(Slot, "abandon", count_abandoned)
 
     def silent(kind: str) -> Any:
         def work(tell: Any) -> None:
             begun.append(kind)
-            go.wait(120)
+            arrived.release()
+            go.wait(600)
             tell("keep", 0, None)
 
         return jobs.start("workspace", kind, work)
 
-    def until(kinds: list[str]) -> None:
-        end = time.monotonic() + 120
-        while sorted(begun) != kinds and time.monotonic() < end:
-            time.sleep(0.01)
-        assert sorted(begun) == kinds
-
     first = [silent(kind) for kind in "ab"]  # two may run at once
-    until(["a", "b"])
+    assert all(arrived.acquire(timeout=300) for _ in first)
     second = [silent(kind) for kind in "cd"]
     for job in first:
         job.cancel()
-    until(["a", "b", "c", "d"])
+    assert all(arrived.acquire(timeout=300) for _ in second)
     for job in second:
         job.cancel()
-        assert job.wait(120)
+        assert job.wait(300)
     last = silent("e")
-    assert not last.wait(0.3)
+    assert all(given_up.acquire(timeout=300) for _ in first + second)  # no other slot will be freed
+    assert last.slot.state == "waiting"
     assert (last.status, sorted(begun)) == ("waiting", ["a", "b", "c", "d"])  # four have not ended yet
     go.set()
-    assert last.wait(120)
+    assert last.wait(300)
     assert last.status == "done"
     assert [job.status for job in first + second] == ["cancelled"] * 4
-    assert jobs.start("workspace", "f", lambda _: 1).wait(120)
+    assert jobs.start("workspace", "f", lambda _: 1).wait(300)
 
 
 def test_a_table_that_was_cancelled_at_its_last_column_is_not_taken(workspace: Workspace, jobs: Jobs) -> None:
-    path, columns = workspace.table.path, []
+    path, columns, started = workspace.table.path, [], threading.Event()
 
     def work(tell: Any) -> None:
+        assert started.wait(300)  # before that, `job` has no value
+
         def last(phase: str, done: int, total: int | None) -> None:
             columns.append(done)
             if done == 3:
@@ -809,7 +813,8 @@ def test_a_table_that_was_cancelled_at_its_last_column_is_not_taken(workspace: W
         workspace.open(path, "again.csv", last)  # type: ignore[arg-type]
 
     job = jobs.start("workspace", "open", work)
-    assert job.wait_for_thread(120)
+    started.set()
+    assert job.wait_for_thread(300)
     assert columns == [0, 1, 2, 3, 4]
     assert (job.status, workspace.table.name) == ("cancelled", "small.csv")
 
@@ -849,14 +854,14 @@ def test_a_job_tells_its_progress_and_its_end(jobs: Jobs) -> None:
     def work(tell: Any) -> int:
         tell("search", 3, 10)
         going.set()
-        go.wait(120)
+        go.wait(300)
         return 42
 
     job = jobs.start("workspace", "x", work)
-    assert going.wait(120)
+    assert going.wait(300)
     assert (job.status, job.phase, job.done, job.total) == ("running", "search", 3, 10)
     go.set()
-    assert job.wait(120)
+    assert job.wait(300)
     assert (job.status, job.result) == ("done", 42)
 
 
@@ -870,8 +875,8 @@ def test_an_error_is_one_line_and_a_surprise_shows_no_value(jobs: Jobs) -> None:
         raise ValueError(message)
 
     one, other = jobs.start("workspace", "x", refused), jobs.start("workspace", "y", surprised)
-    assert one.wait(120)
-    assert other.wait(120)
+    assert one.wait(300)
+    assert other.wait(300)
     assert (one.status, one.error, one.field) == ("failed", "k must be at least 1, got 0.", "k")
     assert other.error
     assert "Anna" not in other.error
@@ -887,12 +892,12 @@ def test_a_new_job_of_the_same_kind_in_a_workspace_cancels_the_old(jobs: Jobs) -
     elsewhere = jobs.start("other", "x", endless)
     waiting = jobs.start("workspace", "y", endless)
     again = jobs.start("workspace", "x", lambda tell: 1)
-    assert one.wait(120)
+    assert one.wait(300)
     assert one.status == "cancelled"
     assert not elsewhere.ended
     elsewhere.cancel()
     waiting.cancel()
-    assert again.wait(120)
+    assert again.wait(300)
     assert again.status == "done"
-    assert waiting.wait(120)
+    assert waiting.wait(300)
     assert waiting.status == "cancelled"

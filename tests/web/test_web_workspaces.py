@@ -86,7 +86,7 @@ def test_a_workspace_in_use_makes_no_room_and_the_next_one_is_refused(
 def test_a_workspace_whose_job_runs_makes_no_room(workspaces: Workspaces, clock: Clock) -> None:
     names = [workspaces.open("anna") for _ in range(4)]
     end = threading.Event()
-    workspaces.start(names[0], "x", lambda _: end.wait(120))
+    workspaces.start(names[0], "x", lambda _: end.wait(300))
     clock.now += IN_USE_SECONDS
     another = workspaces.open("anna")
     end.set()
@@ -129,14 +129,14 @@ def test_a_workspace_expires_after_a_notice_and_its_files_are_gone(
 def test_use_and_work_keep_a_workspace(workspaces: Workspaces, clock: Clock) -> None:
     used, busy, idle = (workspaces.open("anna") for _ in range(3))
     end = threading.Event()
-    job = workspaces.start(busy, "x", lambda _: end.wait(120))
+    job = workspaces.start(busy, "x", lambda _: end.wait(300))
     for _ in range(3):
         clock.now += 6 * HOUR
         workspaces.get(used)
         workspaces.expire()
     assert [name in workspaces for name in (used, busy, idle)] == [True, True, False]
     end.set()
-    assert job.wait_for_thread(120)
+    assert job.wait_for_thread(300)
     clock.now += 9 * HOUR
     workspaces.expire()
     assert busy in workspaces  # its time begins when its work ends
@@ -167,7 +167,7 @@ def test_a_deleted_workspace_leaves_nothing_on_disk_even_where_work_still_writes
 
     def stubborn(_: Any) -> None:
         going.set()
-        go.wait(120)
+        go.wait(300)
         folder.mkdir(parents=True)
         (folder / "late.csv").write_text("34,Bern")
         written.append(folder / "late.csv")
@@ -182,11 +182,11 @@ def test_a_deleted_workspace_leaves_nothing_on_disk_even_where_work_still_writes
 
     monkeypatch.setattr(home.shutil, "rmtree", count_removals)
     workspaces.start(name, "x", stubborn)
-    assert going.wait(120)
+    assert going.wait(300)
     workspaces.delete(name)
     assert not list(workspaces.private.iterdir())
     go.set()
-    assert removed.wait(120)
+    assert removed.wait(300)
     assert written
     assert not written[0].exists()
 

@@ -1208,6 +1208,7 @@ def test_a_stopped_overview_does_not_say_that_all_is_well(tmp_path: Path) -> Non
     assert "There is no set of columns whose k is below 1." in CliRunner().invoke(app, bounded).stdout
 
 
+@pytest.mark.usefixtures("counted_at_any_rate")
 def test_the_overview_tells_no_seconds_that_nobody_gave(desk: Workspace) -> None:
     assert "seconds" not in desk.told()
     assert desk.told("--seconds", 9)["seconds"] == 9

@@ -391,7 +391,8 @@ def test_a_notebook_runs_and_shows_results(
         monkeypatch.setenv(name, str(tmp_path / name))
     notebook = nbformat.read(path, as_version=4)
     where = {"metadata": {"path": str(tmp_path)}}
-    NotebookClient(notebook, timeout=900, kernel_name="python3", resources=where).execute()
+    seconds: Any = {"timeout": 900, "startup_timeout": 900}
+    NotebookClient(notebook, **seconds, kernel_name="python3", resources=where).execute()
     for cell in notebook.cells:
         if cell.cell_type != "code":
             continue

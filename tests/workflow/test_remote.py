@@ -64,7 +64,7 @@ def in_postgres(folder: Path) -> RemoteTable:
     params=[
         in_duckdb,
         in_sqlite,
-        pytest.param(in_postgres, marks=[needs_postgres, pytest.mark.xdist_group("postgres")]),
+        pytest.param(in_postgres, marks=[needs_postgres, pytest.mark.xdist_group("servers")]),
     ]
 )
 def people(request: pytest.FixtureRequest, tmp_path: Path) -> RemoteTable:
@@ -114,7 +114,7 @@ def test_too_many_columns_are_refused(people: RemoteTable) -> None:
 
 
 @needs_postgres
-@pytest.mark.xdist_group("postgres")
+@pytest.mark.xdist_group("servers")
 def test_a_release_in_postgres_is_a_new_table_beside_private_files(tmp_path: Path) -> None:
     people = in_postgres(tmp_path)
     release = shoal.anonymize(people, POLICY, output="people_release", report=True)
