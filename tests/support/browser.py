@@ -132,10 +132,19 @@ def open_sample(page: Any) -> None:
     page.get_by_role("heading", name="Hierarchy of age").wait_for()
 
 
+def expect(actual: Any) -> Any:
+    """Return assertions about a locator or a page, which wait long enough on a busy machine."""
+    from playwright.sync_api import expect as assertions
+
+    assertions.set_options(timeout=SLOW)
+    return assertions(actual)
+
+
 def go(page: Any, step: str) -> None:
-    """Show a step."""
+    """Show a step; then its address and its title are shown, too."""
     page.locator("nav button", has_text=step).click()
     page.locator("nav button[aria-current=step]", has_text=step).wait_for()
+    expect(page).to_have_title(f"{step} \u2013 shoal studio")
 
 
 def press(page: Any, name: str) -> None:
@@ -157,7 +166,18 @@ def choose_role(page: Any, column: str, role: str) -> None:
     ).check()
 
 
+def expect_role(page: Any, column: str, role: str) -> None:
+    """Wait until the page shows a role for a column."""
+    group = page.get_by_role("radiogroup", name=f"Role of {column}", exact=True)
+    expect(group.locator("input:checked")).to_have_value(role)
+
+
 def role_of(page: Any, column: str) -> str:
-    """Return the role that the page shows for a column."""
+    """Return the role that the page shows for a column; it may be about to change."""
     group = page.get_by_role("radiogroup", name=f"Role of {column}", exact=True)
     return str(group.locator("input:checked").input_value())
+
+
+def settled(page: Any) -> None:
+    """Wait until Negotiate shows an answer that the search for the release has confirmed, with its charts."""
+    page.locator("[data-part=answer]").get_by_text("% of the information is retained.").wait_for()

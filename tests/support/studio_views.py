@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from browser import go, settled
+
 PASSWORD = "a password for the walk"
 VIEWS = (
     "sign-in", "start", "data", "hierarchy", "diagnose", "negotiate", "suggestions", "compare", "release",
     "project",
 )  # fmt: skip
-
-
-def go(page: Any, step: str) -> None:
-    page.locator("nav button", has_text=step).click()
-    page.locator("nav button[aria-current=step]", has_text=step).wait_for()
 
 
 def walk(page: Any, address: str) -> Iterator[str]:
@@ -40,7 +37,7 @@ def walk(page: Any, address: str) -> Iterator[str]:
     yield "diagnose"
     go(page, "Negotiate")
     page.locator("[data-answer=exact]").wait_for()
-    page.locator("[data-part=answer]").get_by_text("% of the information is retained.").wait_for()
+    settled(page)
     yield "negotiate"
     page.get_by_label("Suppressed, at most", exact=True).fill("0.5%")
     page.locator("[data-answer=none]").wait_for()

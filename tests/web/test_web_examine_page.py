@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from browser import BROWSER_MARKS, choose_role, go, role_of
+from browser import BROWSER_MARKS, choose_role, expect, expect_role, go, new_page
 
 pytestmark = BROWSER_MARKS
 
@@ -89,15 +89,14 @@ def test_gauges_show_each_risk_before_and_after_against_the_threshold(page: Any)
     card.get_by_label("Risk threshold").fill("1/3")
     card.get_by_label("Share of them in the table").fill("10%")
     card.get_by_role("button", name="Assess").click()
-    card.get_by_role("meter").first.wait_for()
+    prosecutor = card.get_by_role("meter", name="Prosecutor risk before")
+    expect(prosecutor).to_have_attribute("aria-valuetext", "100%, above 33.3%")
     for intruder in ("Prosecutor", "Journalist", "Marketer"):
         before, after = (
             card.get_by_role("meter", name=f"{intruder} risk {when}") for when in ("before", "after")
         )
         assert float(before.get_attribute("aria-valuenow")) > float(after.get_attribute("aria-valuenow"))
         assert before.get_attribute("aria-valuetext") in card.inner_text()
-    prosecutor = card.get_by_role("meter", name="Prosecutor risk before")
-    assert prosecutor.get_attribute("aria-valuetext") == "100%, above 33.3%"
     mark = prosecutor.locator(".mark").bounding_box()
     scale = prosecutor.bounding_box()
     assert 0.3 < (mark["x"] - scale["x"]) / scale["width"] < 0.36
@@ -112,7 +111,7 @@ def test_what_every_class_satisfies_is_measured_before_and_after(page: Any) -> N
     card = page.locator("[data-part=measure]")
     card.get_by_role("button", name="Measure", exact=True).click()
     card.get_by_role("heading", name="The release").wait_for()
-    assert card.get_by_text("t-closeness, equal distance").count() == 2
+    expect(card.get_by_text("t-closeness, equal distance")).to_have_count(2)
 
 
 def test_a_release_is_attacked_with_a_register_that_is_uploaded(page: Any, tmp_path: Path) -> None:
@@ -177,11 +176,11 @@ def test_roles_are_segments_that_work_by_keyboard_and_keep_the_focus(page: Any) 
     group.locator(":checked").focus()
     page.keyboard.press("ArrowRight")
     page.get_by_title("Undo: role of sex").wait_for()
-    assert role_of(page, "sex") == "sensitive"
-    assert group.locator(":focus").count() == 1
+    expect_role(page, "sex", "sensitive")
+    expect(group.locator(":focus")).to_have_count(1)
     page.keyboard.press("ArrowLeft")
     page.get_by_role("button", name="Hierarchy of sex: 2 levels").wait_for()
-    assert group.locator(":focus").count() == 1
+    expect(group.locator(":focus")).to_have_count(1)
     colours = {
         group.get_by_text(role, exact=True).evaluate("(e) => getComputedStyle(e).backgroundColor")
         for role in ("quasi-identifier", "other")
@@ -265,15 +264,15 @@ def test_scenarios_are_pinned_compared_in_words_and_used(page: Any) -> None:
     assert "asked,k = 5" in Path(download.value.path()).read_text()
     card.get_by_role("button", name="Make a read-only link").click()
     address = card.get_by_role("link", name="The read-only page").get_attribute("href")
-    stranger = page.context.browser.new_context(base_url=page.url.removesuffix("/negotiate"))
-    shared = stranger.new_page()
+    page.wait_for_url("**/negotiate")
+    shared = new_page(page.context.browser, base_url=page.url.removesuffix("/negotiate"))
     assert shared.goto(address).status == 200
     assert "k-anonymity (k = 5)" in shared.get_by_role("table").inner_text()
     assert shared.goto("/negotiate").status == 401
     card.get_by_role("button", name="Revoke all links").click()
     card.get_by_text("All read-only links of this workspace are revoked.").wait_for()
     assert shared.goto(address).status == 404
-    stranger.close()
+    shared.context.close()
     go(page, "Compare")
     page.get_by_role("button", name="Run the comparison").click()
     row = page.locator("tr[data-row=datafly]")

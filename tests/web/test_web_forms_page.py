@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from browser import BROWSER_MARKS, choose_role, go
+from browser import BROWSER_MARKS, choose_role, expect, go
 
 pytestmark = BROWSER_MARKS
 
@@ -25,7 +26,7 @@ def test_tds_is_chosen_with_its_label_without_yaml(page: Any) -> None:
     page.get_by_title("Undo: label and algorithm").or_(
         page.get_by_title("Undo: algorithm and label")
     ).wait_for()
-    assert page.get_by_label("Algorithm").input_value() == "tds"
+    expect(page.get_by_label("Algorithm")).to_have_value("tds")
     page.get_by_role("button", name="Write the release").click()
     page.get_by_role("heading", name="Verification").wait_for()
     page.get_by_text("The policy as a file").click()
@@ -44,7 +45,7 @@ def test_privacy_models_are_added_changed_and_removed_and_each_change_is_undone(
     k.fill("0")
     k.press("Tab")
     model(page, "k-anonymity").get_by_text("k must be at least 1").wait_for()
-    assert page.get_by_title("Nothing to undo").count() == 1
+    expect(page.get_by_title("Nothing to undo")).to_have_count(1)
     k.fill("7")
     k.press("Tab")
     page.get_by_title("Undo: privacy models").wait_for()
@@ -65,7 +66,7 @@ def test_privacy_models_are_added_changed_and_removed_and_each_change_is_undone(
     page.get_by_role("button", name="Use this policy").click()
     page.get_by_text("at least 8 others").wait_for()
     go(page, "Data")
-    assert model(page, "k-anonymity").get_by_label("k of k-anonymity", exact=True).input_value() == "9"
+    expect(model(page, "k-anonymity").get_by_label("k of k-anonymity", exact=True)).to_have_value("9")
     page.get_by_role("button", name="Remove t-closeness").click()
     model(page, "t-closeness").wait_for(state="detached")
     page.get_by_role("button", name="Undo").click()
@@ -131,7 +132,7 @@ def test_options_of_a_search_and_of_a_metric_have_fields(page: Any) -> None:
         "() => [...document.querySelectorAll('textarea')].some((area) => area.value.includes('coverage: 2'))"
     )
     page.get_by_text("The policy as a file").click()
-    assert "stop: k" in page.get_by_label("Policy", exact=True).input_value()
+    expect(page.get_by_label("Policy", exact=True)).to_have_value(re.compile("stop: k"))
 
 
 def edit_groups(page: Any, column: str) -> Any:
@@ -163,7 +164,7 @@ def test_values_are_dragged_into_groups_and_the_drag_is_undone(page: Any) -> Non
     drag(page, part.locator(".choice", has_text="widowed"), part.get_by_text("Drop here for a new group"))
     new = part.get_by_role("group", name="group 1", exact=True)
     new.get_by_text("widowed").wait_for()
-    assert page.get_by_label("Builder").input_value() == "tree"
+    expect(page.get_by_label("Builder")).to_have_value("tree")
     drag(page, part.locator(".choice", has_text="divorced"), new)
     new.get_by_text("divorced").wait_for()
     name = new.get_by_label("Name of group 1")
@@ -212,7 +213,7 @@ def test_limits_of_bands_move_on_a_histogram_by_mouse_and_keys(page: Any) -> Non
     part.get_by_label("Limit 41 of level 3").wait_for()
     page.wait_for_function("() => document.activeElement.ariaLabel === 'Limit 41 of level 3'")
     part.get_by_label("Limit 41 of level 1").wait_for()  # the limit moved at every level that has it
-    assert page.get_by_label("Builder").input_value() == "cuts"
+    expect(page.get_by_label("Builder")).to_have_value("cuts")
     limit = part.get_by_label("Limit 80 of level 3")
     at = limit.bounding_box()
     page.mouse.move(at["x"] + at["width"] / 2, at["y"] + 4)
@@ -248,7 +249,7 @@ def test_many_hierarchy_files_are_taken_at_once(page: Any, tmp_path: Path) -> No
     page.get_by_title("Nothing to undo").wait_for()
     send("Sex.csv", "marital_status.csv")
     page.get_by_title("Undo: hierarchy of sex and hierarchy of marital_status").wait_for()
-    assert page.get_by_label("Hierarchy of sex: 3 levels").count() == 1
+    expect(page.get_by_label("Hierarchy of sex: 3 levels")).to_have_count(1)
     page.get_by_title("Undo: hierarchy of sex").click()
     page.get_by_label("Hierarchy of sex: 2 levels").wait_for()
 

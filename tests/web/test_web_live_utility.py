@@ -105,9 +105,16 @@ def test_local_recoding_is_shown_before_a_release(page: Any) -> None:
         card.get_by_text("What an analyst would lose").click()
     card.get_by_label("With local recoding").check()
     card.get_by_text("Local recoding retains").wait_for()
+    page.evaluate(  # the message may be gone before one looks for it
+        """() => {
+          const card = document.querySelector("[data-part=live-utility]");
+          const look = () => { window.searched ||= card.innerText.includes("Searching the labels"); };
+          new MutationObserver(look).observe(card, {childList: true, subtree: true, characterData: true});
+        }"""
+    )
     page.get_by_label("At least k", exact=True).fill("10")
+    page.wait_for_function("window.searched")
     page.locator("[data-answer=exact]").wait_for()
-    card.get_by_text("Searching the labels").wait_for()
     card.get_by_text("Local recoding retains").wait_for()
     card.get_by_label("With local recoding").uncheck()
     card.get_by_text("Local recoding retains").wait_for(state="detached")

@@ -18,9 +18,12 @@ from browser import (
     SLOW,
     SignedIn,
     choose_role,
+    expect,
+    expect_role,
     go,
     press,
     role_of,
+    settled,
     signed_in,
     upload,
 )
@@ -88,8 +91,8 @@ def test_the_whole_way_from_the_sample_to_a_verified_release(sample: Any, tmp_pa
     assert files["release"].name == "admissions-release.csv"
     assert len(files["release"].read_text().splitlines()) == 4_840
     assert verify(files["release"], files["policy"], recipe=files["recipe"]).verified
-    assert sample.locator(".step.done").count() == 5
-    assert sample.title() == "Release \u2013 shoal studio"
+    expect(sample.locator(".step.done")).to_have_count(5)
+    expect(sample).to_have_title("Release \u2013 shoal studio")
 
 
 def test_the_safe_file_is_downloaded_on_request(sample: Any) -> None:
@@ -177,6 +180,7 @@ def test_each_suggestion_can_be_taken(sample: Any, kind: str) -> None:
 
 def test_a_node_of_the_lattice_can_be_clicked(sample: Any) -> None:
     negotiated(sample)
+    settled(sample)  # what is above the chart keeps its height
     sample.locator("canvas").first.wait_for()
     place = sample.evaluate("""() => new Promise((resolve) => {
         const drawn = document.querySelector(".nicegui-echart");
@@ -200,7 +204,7 @@ def test_a_hierarchy_that_is_not_nested_shows_its_error_in_place(sample: Any) ->
         error.get_by_text(re.compile("multiple"))
     ).first.wait_for()
     assert "stays" in error.inner_text()
-    assert field.get_attribute("aria-invalid") == "true"
+    expect(field).to_have_attribute("aria-invalid", "true")
     field.fill("5, 15")
     error.wait_for(state="hidden")
     sample.get_by_role("cell", name="30-44").first.wait_for()
@@ -240,6 +244,7 @@ def test_a_hierarchy_in_another_encoding_is_told_on_the_page(page: Any, tmp_path
     note = page.locator("section .message.warn", has_text="'towns.csv' is not UTF-8; it was read as")
     note.wait_for()
     page.get_by_label("Builder").select_option("flat")
+    page.get_by_role("button", name="Hierarchy of town: 2 levels").wait_for()
     page.reload()
     page.get_by_role("heading", name="Hierarchy of town").wait_for()
     assert note.count() == 0  # the file is no longer what is used
@@ -258,7 +263,7 @@ def test_long_work_is_cancelled_in_the_middle(page: Any, tmp_path: Path) -> None
     page.get_by_role("progressbar").wait_for()
     press(page, "Cancel")
     page.get_by_text("Cancelled. Nothing was kept.").wait_for()
-    assert page.get_by_role("progressbar").count() == 0
+    expect(page.get_by_role("progressbar")).to_have_count(0)
     assert page.get_by_role("heading", name="Metric: coverage").count() == 0
 
 
@@ -270,11 +275,11 @@ def test_a_reload_keeps_the_state(sample: Any) -> None:
     sample.get_by_text("taken for the release").wait_for()
     sample.reload()
     sample.get_by_text("taken for the release").wait_for()
-    assert sample.get_by_label("At least k", exact=True).input_value() == "3"
-    assert sample.get_by_label("Suppressed, at most", exact=True).input_value() == "5%"  # a share stays one
+    expect(sample.get_by_label("At least k", exact=True)).to_have_value("3")
+    expect(sample.get_by_label("Suppressed, at most", exact=True)).to_have_value("5%")  # a share stays one
     go(sample, "Data")
     assert sample.locator("#table-name").inner_text() == "admissions.csv"
-    assert re.fullmatch(r"http://[^/]+/data", sample.url)
+    expect(sample).to_have_url(re.compile(r"^http://[^/]+/data$"))
 
 
 def test_a_published_rule_makes_the_policy(sample: Any) -> None:
@@ -290,8 +295,7 @@ def test_a_published_rule_makes_the_policy(sample: Any) -> None:
     choose_role(sample, "sex", "other")
     sample.wait_for_function("() => document.querySelector('[data-part=rule] select').value === ''")
     sample.reload()
-    rules.wait_for()
-    assert rules.input_value() == ""  # it is no longer what the rule made
+    expect(rules).to_have_value("")  # it is no longer what the rule made
 
 
 def test_two_questions_make_the_policy_and_can_be_undone(page: Any, tmp_path: Path) -> None:
@@ -314,18 +318,19 @@ def test_two_questions_make_the_policy_and_can_be_undone(page: Any, tmp_path: Pa
     press(page, "Set the policy")
     undo = page.get_by_role("button", name="Undo", exact=True)
     page.get_by_title("Undo: several settings").wait_for()
-    roles = {name: role_of(page, name) for name in ("age", "sex", "steps")}
-    assert roles == {"age": "quasi-identifier", "sex": "quasi-identifier", "steps": "other"}
+    for name, role in (("age", "quasi-identifier"), ("sex", "quasi-identifier"), ("steps", "other")):
+        expect_role(page, name, role)
     page.reload()
     known.get_by_label("age", exact=True).wait_for()
-    assert known.locator(":checked").count() == 2
+    expect(known.locator(":checked")).to_have_count(2)
     go(page, "Release")
     page.get_by_text("Every record looks like at least 6 others").wait_for()
     go(page, "Data")
     undo.click()
     page.get_by_title("Redo: several settings").wait_for()
     page.wait_for_function("() => document.querySelector('tr[data-column=steps] :checked').value !== 'other'")
-    assert [role_of(page, name) for name in ("age", "steps")] == before
+    for name, role in zip(("age", "steps"), before, strict=True):
+        expect_role(page, name, role)
 
 
 def test_what_a_release_retains_is_shown_and_another_choice_used(sample: Any) -> None:
@@ -348,13 +353,13 @@ def test_what_a_release_retains_is_shown_and_another_choice_used(sample: Any) ->
     offer.get_by_role("button", name="Use this").click()
     sample.get_by_text("Nothing is released yet.").wait_for()
     recoding = sample.get_by_label("Local recoding")
-    assert recoding.input_value() == "1"
+    expect(recoding).to_have_value("1")
     sample.get_by_text("Then every class gets labels of its own levels").wait_for()
     press(sample, "Write the release")
     sample.locator(".message", has_text="of the information is retained").wait_for()
-    assert sample.locator(".message.good", has_text="of the information is retained").count() == 1
+    expect(sample.locator(".message.good", has_text="of the information is retained")).to_have_count(1)
     sample.set_viewport_size({"width": 390, "height": 800})
-    assert sample.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
+    sample.wait_for_function("() => document.documentElement.scrollWidth <= innerWidth")
     recoding.select_option("0")
     sample.get_by_text("Nothing is released yet.").wait_for()
 
@@ -400,11 +405,11 @@ def test_a_table_that_cannot_be_read_says_so_in_place(page: Any, tmp_path: Path)
     path.write_text("no table")
     upload(page, path)
     wrong.filter(has_text="A table is a file that ends in").wait_for()
-    assert wrong.count() == 1  # and no longer what was wrong with the one before
+    expect(wrong).to_have_count(1)  # and no longer what was wrong with the one before
     path = path.rename(tmp_path / "notes.txt")
     upload(page, path)
     wrong.filter(has_text="one name in its first line").wait_for()
-    assert wrong.count() == 1
+    expect(wrong).to_have_count(1)
 
 
 def test_bad_input_is_answered_beside_its_field(sample: Any) -> None:
@@ -425,8 +430,8 @@ def test_bad_input_is_answered_beside_its_field(sample: Any) -> None:
     sample.locator(".knob").get_by_role("alert").filter(has_text="500%").wait_for()
     sample.get_by_label("At least k", exact=True).fill("\u00b2")  # both are wrong now, and both say so
     sample.get_by_text("k must be a whole number").wait_for()
-    assert sample.locator(".knob").get_by_role("alert").filter(has_text="500%").is_visible()
-    assert sample.get_by_role("button", name="Take this").first.is_disabled()
+    expect(sample.locator(".knob").get_by_role("alert").filter(has_text="500%")).to_be_visible()
+    expect(sample.get_by_role("button", name="Take this").first).to_be_disabled()
 
 
 def test_the_settings_of_a_column_are_set_beside_its_hierarchy(sample: Any) -> None:
@@ -434,7 +439,7 @@ def test_the_settings_of_a_column_are_set_beside_its_hierarchy(sample: Any) -> N
     weight = sample.get_by_label("Weight")
     weight.fill("-1")
     sample.get_by_text("weight must be above 0").wait_for()
-    assert weight.get_attribute("aria-invalid") == "true"
+    expect(weight).to_have_attribute("aria-invalid", "true")
     weight.fill("2.5")
     sample.get_by_text("weight must be above 0").wait_for(state="detached")
     sample.get_by_label("At least", exact=True).select_option("removed")  # coarser than the most allowed
@@ -445,8 +450,8 @@ def test_the_settings_of_a_column_are_set_beside_its_hierarchy(sample: Any) -> N
     sample.get_by_title("Undo: settings of age").wait_for()
     go(sample, "Release")
     sample.get_by_text("The policy as a file").click()
-    text = sample.get_by_label("Policy", exact=True).input_value()
-    assert all(part in text for part in ("min_level: 4", "weight: 2.5", "release_as: bounds"))
+    for part in ("min_level: 4", "weight: 2.5", "release_as: bounds"):
+        expect(sample.get_by_label("Policy", exact=True)).to_have_value(re.compile(part))
 
 
 def test_a_choice_is_made_by_keyboard(sample: Any) -> None:
@@ -455,7 +460,7 @@ def test_a_choice_is_made_by_keyboard(sample: Any) -> None:
     sample.keyboard.press("Enter")
     field = sample.locator(".levels").get_by_label("age", exact=True)
     sample.get_by_text("Shown below: age in 20-year bands").wait_for()
-    assert field.input_value() == "3"  # where the answer is
+    expect(field).to_have_value("3")  # where the answer is
     field.focus()
     sample.keyboard.press("r")  # removed
     sample.get_by_role("button", name="Choose these").focus()
@@ -469,11 +474,12 @@ def test_k_and_l_have_dials_and_the_node_has_a_distribution(sample: Any) -> None
     sample.get_by_label("At least k", exact=True).fill("40")
     sample.get_by_label("At least l", exact=True).fill("4")
     sample.get_by_label("Suppressed, at most", exact=True).fill("0.5%")
+    sample.locator("[data-part=distribution]").get_by_text("25 records may be suppressed").wait_for()
     sample.locator("[data-offer=privacy]", has_text="Lower k").get_by_role("button", name="Take this").click(
         timeout=SLOW
     )
     sample.get_by_text("taken for the release").wait_for()
-    assert sample.get_by_label("At least l", exact=True).input_value() == "4"
+    expect(sample.get_by_label("At least l", exact=True)).to_have_value("4")
     card = sample.locator("[data-part=distribution]")
     card.get_by_text("records may be suppressed. Below k = ").wait_for()
     card.get_by_label("Count").select_option(label="distinct values of diagnosis")
@@ -485,6 +491,7 @@ def test_k_and_l_have_dials_and_the_node_has_a_distribution(sample: Any) -> None
 
 def test_a_quick_click_takes_what_is_shown(sample: Any) -> None:
     negotiated(sample)
+    settled(sample)  # until then, nothing can be taken
     sample.get_by_text("Yes: 161 records").wait_for()
     sample.evaluate("""() => {
         const slider = document.querySelector("input[aria-label='At least k, slider']");
@@ -503,6 +510,7 @@ def test_a_quick_click_takes_what_is_shown(sample: Any) -> None:
 
 def test_a_press_on_an_offer_that_was_just_replaced_takes_it(sample: Any) -> None:
     negotiated(sample)
+    settled(sample)  # until then, nothing can be taken
     sample.get_by_text("Yes: 161 records").wait_for()
     sample.evaluate("() => { window.old = document.querySelector('[data-take]'); }")
     sample.get_by_label("At least k", exact=True).fill("90")
@@ -512,7 +520,7 @@ def test_a_press_on_an_offer_that_was_just_replaced_takes_it(sample: Any) -> Non
         window.old.click();
     }""")
     sample.get_by_text("taken for the release").wait_for()
-    assert sample.get_by_label("At least k", exact=True).input_value() == "5"
+    expect(sample.get_by_label("At least k", exact=True)).to_have_value("5")
 
 
 def test_a_press_right_after_typing_acts_on_what_was_typed(sample: Any) -> None:
@@ -557,11 +565,13 @@ def test_what_is_typed_and_chosen_outlives_a_drawing(sample: Any) -> None:
     other = sample.get_by_role("radiogroup", name="Role of sex").get_by_label("other").element_handle()
     assert sample.evaluate(CHOSEN_AGAIN, other)
     sample.locator("tr[data-column=sex] button").wait_for(state="detached")
-    assert role_of(sample, "sex") == "other"
+    expect_role(sample, "sex", "other")
     negotiated(sample)
+    settled(sample)
     assert drawn_again(sample.get_by_label("At least k, slider"), "9") == "9"
     field = sample.get_by_label("At least k", exact=True)
     sample.wait_for_function("field => field.value === '9'", arg=field.element_handle())  # from the slider
+    sample.get_by_text("Yes: 161 records").wait_for(state="detached")  # nothing more is sent to the field
     assert drawn_again(field, "12") == "12"
     go(sample, "Release")
     sample.get_by_text("The policy as a file").click()
@@ -662,12 +672,57 @@ def test_steps_work_by_keyboard(sample: Any) -> None:
     sample.keyboard.press("ArrowRight")
     sample.keyboard.press("ArrowRight")  # the focus stays in the group
     sample.get_by_role("button", name="Hierarchy of sex: 2 levels").wait_for(state="detached")
-    assert role_of(sample, "sex") == "other"
+    expect_role(sample, "sex", "other")
+    expect(sample.locator("tr[data-column=sex] [value=other]:focus")).to_have_count(1)
+
+
+def test_a_role_that_comes_late_does_not_replace_a_newer_choice(sample: Any) -> None:
+    sample.evaluate("""() => {  // what the studio says of roles is kept until it is asked for
+        const show = studio.showRole;
+        window.late = [];
+        studio.showRole = (...given) => { late.push(() => show(...given)); };
+    }""")
+    sample.get_by_role("radiogroup", name="Role of sex").locator(":checked").focus()
+    sample.keyboard.press("ArrowRight")
+    sample.wait_for_function("late.length === 1")
+    sample.keyboard.press("ArrowRight")
+    sample.evaluate("late[0]()")  # the answer to the first press comes after the second one
+    chosen = sample.locator("tr[data-column=sex] [value=other]:checked:focus")
+    assert chosen.count() == 1
+    sample.wait_for_function("late.length === 2")
+    sample.evaluate("late[1]()")
+    assert chosen.count() == 1
+    choose_role(sample, "sex", "sensitive")
+    sample.wait_for_function("late.length === 3")
+    sample.evaluate("late[2]()")
+    expect_role(sample, "sex", "sensitive")
+
+
+def test_a_step_does_not_take_the_focus_from_what_the_user_has_reached(sample: Any) -> None:
+    sample.evaluate("""() => {
+        const focus = studio.focusStep;
+        window.late = [];
+        studio.focusStep = () => { late.push(focus); };
+    }""")
+    go(sample, "Release")
+    sample.get_by_role("heading", name="What the release will do").wait_for()
+    sample.wait_for_function("late.length === 1")
+    sample.locator("nav button", has_text="Data").focus()  # before the heading could get the focus
+    frames = "new Promise((resolve) => requestAnimationFrame(() => setTimeout(() => setTimeout(resolve))))"
+    sample.evaluate(f"() => {{ late[0](); return {frames}; }}")
+    expect(sample.locator("nav button:focus", has_text="Data")).to_have_count(1)
+    sample.keyboard.press("Enter")
+    sample.wait_for_function("late.length === 2")
+    role = sample.get_by_role("radiogroup", name="Role of sex").locator(":checked")
+    role.focus()
+    sample.evaluate(f"() => {{ late[1](); return {frames}; }}")
+    expect(role).to_be_focused()
 
 
 def test_light_and_dark_can_be_switched(sample: Any) -> None:
     sample.get_by_role("button", name="Switch light and dark").click()
     sample.locator("body.body--dark").wait_for()
+    sample.wait_for_function("() => localStorage.getItem('shoal-dark') === 'true'")
     sample.reload()
     sample.locator("body.body--dark").wait_for()
 
@@ -776,10 +831,10 @@ def test_notes_on_the_columns_are_shown_whole_and_the_bar_fits_a_narrow_window(
     upload(page, path)
     notes = page.locator("[data-part=notes]")
     notes.get_by_text("'town0' has values that differ only").wait_for()
-    assert notes.locator(".message").filter(visible=True).count() == 6
+    expect(notes.locator(".message").filter(visible=True)).to_have_count(6)
     notes.get_by_text("2 more notes").click()
     notes.get_by_text("'town7' has values that differ only").wait_for()
     for width in (1280, 420):
         page.set_viewport_size({"width": width, "height": 700})
-        assert notes.evaluate("(box) => box.scrollHeight === box.clientHeight")
-        assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
+        page.wait_for_function("(box) => box.scrollHeight === box.clientHeight", arg=notes.element_handle())
+        page.wait_for_function("() => document.documentElement.scrollWidth <= innerWidth")

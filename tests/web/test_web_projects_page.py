@@ -12,9 +12,10 @@ from browser import (
     BROWSER_MARKS,
     SLOW,
     choose_role,
+    expect,
+    expect_role,
     go,
     open_sample,
-    role_of,
     studio,
 )
 
@@ -55,8 +56,8 @@ def test_back_forward_and_bookmarks_follow_the_steps(page: Any) -> None:
     open_sample(page)
     assert page.locator("html").get_attribute("lang") == "en-US"
     go(page, "Diagnose")
-    assert page.url.endswith("/diagnose")
-    assert page.title() == "Diagnose \u2013 shoal studio"
+    page.wait_for_url("**/diagnose")
+    expect(page).to_have_title("Diagnose \u2013 shoal studio")
     go(page, "Release")
     page.go_back()
     current(page, "Diagnose")
@@ -80,7 +81,7 @@ def test_a_change_is_undone_and_redone_on_the_page(page: Any) -> None:
     rule.select_option("safe-harbor")
     page.get_by_title("Undo: several settings").click()
     page.wait_for_function("() => document.querySelector('[data-part=rule] select').value === ''")
-    assert role_of(page, "sex") == "other"
+    expect_role(page, "sex", "other")
 
 
 def test_a_closed_tab_loses_nothing_and_a_project_is_deleted_at_once(page: Any) -> None:
@@ -92,6 +93,7 @@ def test_a_closed_tab_loses_nothing_and_a_project_is_deleted_at_once(page: Any) 
     page.get_by_role("button", name="Save", exact=True).click()
     page.wait_for_url(re.compile("/project/[0-9a-f]{16}/settings$"))
     go(page, "Diagnose")
+    page.wait_for_url("**/diagnose")
     bookmark = page.url
     other = page.context.new_page()
     page.close()
@@ -101,7 +103,7 @@ def test_a_closed_tab_loses_nothing_and_a_project_is_deleted_at_once(page: Any) 
     other.goto(bookmark)
     current(other, "Diagnose")
     go(other, "Data")
-    assert role_of(other, "insurance") == "identifier"
+    expect_role(other, "insurance", "identifier")
     other.get_by_title("First page").click()
     delete = other.get_by_role("button", name="Delete closed tab")
     delete.click()
@@ -131,7 +133,7 @@ def test_a_project_goes_to_another_studio_as_one_file(page: Any, browser: Any, t
         chooser.value.set_files(path)
         other.get_by_title("Undo: role of insurance").wait_for()
         other.get_by_role("heading", name="What is each column?").wait_for()
-        assert role_of(other, "insurance") == "identifier"
+        expect_role(other, "insurance", "identifier")
         choose_role(other, "sex", "other")
         other.get_by_title("Undo: role of sex").wait_for()
         other.wait_for_function("studio.unsaved")  # it comes after what is drawn
@@ -148,7 +150,7 @@ def test_many_columns_are_filtered_and_get_a_role_together(page: Any, home: Path
     page.get_by_label("Show columns with").fill("c3")
     bulk = page.get_by_label("Role of all 11 that match")
     bulk.wait_for()
-    assert page.locator("tr[data-column]").count() == 11
+    expect(page.locator("tr[data-column]")).to_have_count(11)
     bulk.select_option("other")
     page.get_by_title("Undo: role of 11 columns").wait_for()
     page.get_by_label("Show columns with").fill("")
@@ -156,7 +158,7 @@ def test_many_columns_are_filtered_and_get_a_role_together(page: Any, home: Path
     others = (
         "() => [...document.querySelectorAll('tr[data-column] :checked')].filter(s => s.value === 'other')"
     )
-    assert page.evaluate(f"({others})().length") >= 11
+    page.wait_for_function(f"({others})().length >= 11")
 
 
 def test_a_rejected_choice_is_not_what_is_shown(page: Any) -> None:
@@ -200,9 +202,9 @@ def test_no_step_is_wider_than_the_window(page: Any, width: int) -> None:
         go(page, step)
         if step == "Negotiate":
             page.locator("[data-answer]").wait_for()
-            top = page.locator("[data-part=answer]").bounding_box()["y"]
-            assert top < 768 / 2  # the answer is visible beside or above the dials
-        assert page.evaluate(fits), step
+            top = "document.querySelector('[data-part=answer]').getBoundingClientRect().top"
+            page.wait_for_function(f"{top} < {768 / 2}")  # it is visible beside or above the dials
+        page.wait_for_function(fits)
     go(page, "Data")
     role = page.get_by_role("radiogroup", name="Role of age").bounding_box()
     assert role["x"] >= 0

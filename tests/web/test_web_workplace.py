@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from browser import BROWSER_MARKS, go, new_page, press, studio, upload
+from browser import BROWSER_MARKS, expect, go, new_page, press, settled, studio, upload
 from shoal.algorithms import ALGORITHMS
 from shoal.workflow.catalogue import algorithm_sentence
 from studio_views import PASSWORD, VIEWS, walk
@@ -39,8 +39,8 @@ def test_negotiate_and_release_agree_on_local_recoding(sample: Any) -> None:
 
 def test_negotiate_retains_what_the_release_retains(sample: Any) -> None:
     go(sample, "Negotiate")
+    settled(sample)
     line = sample.locator("[data-part=answer]").get_by_text("% of the information is retained.")
-    line.wait_for()
     share = line.inner_text().split(" ")[0]
     go(sample, "Release")
     press(sample, "Write the release")
@@ -62,7 +62,7 @@ def test_a_setting_that_cannot_be_used_is_set_back(sample: Any) -> None:
         before = field.input_value()
         field.select_option(wrong)
         sample.locator(".error", has_text=text).wait_for()
-        assert field.input_value() == before
+        expect(field).to_have_value(before)
 
 
 def test_a_release_that_is_not_verified_has_no_download(sample: Any) -> None:
@@ -88,13 +88,13 @@ def test_a_release_that_is_not_verified_has_no_download(sample: Any) -> None:
 
 def test_every_step_but_the_last_has_next_and_the_focus_follows(sample: Any) -> None:
     focused = "() => document.activeElement.tagName + ' ' + document.activeElement.textContent"
-    for settled, following, heading in (  # a click is lost on a page that is drawn again just then
+    for drawn, following, heading in (  # a click is lost on a page that is drawn again just then
         ("Hierarchy of age", "Diagnose", "H2 How exposed are the records"),
         ("Smallest unsafe sets", "Negotiate", "H2 "),
         ("Ten records, before and after", "Compare", "H2 Algorithms"),
         ("Algorithms", "Release", "H2 What the release will do"),
     ):
-        sample.get_by_role("heading", name=settled).wait_for()
+        sample.get_by_role("heading", name=drawn).wait_for()
         sample.get_by_role("button", name=f"Next: {following}").click()
         sample.locator("nav button[aria-current=step]", has_text=following).wait_for()
         sample.wait_for_function(f"() => ({focused})().startsWith({heading!r})")
@@ -112,18 +112,17 @@ def test_charts_have_a_name_and_their_data_and_sliders_say_what_they_mean(sample
     go(sample, "Negotiate")
     sample.locator("[data-answer=exact]").wait_for()
     sample.get_by_role("img", name="choices").first.wait_for()
-    charts = sample.locator(".nicegui-echart").all()
-    assert len(charts) == 5
-    assert all(chart.get_attribute("role") == "img" for chart in charts)
+    expect(sample.locator(".nicegui-echart")).to_have_count(5)
+    expect(sample.locator(".nicegui-echart[role=img]")).to_have_count(5)
     k = sample.get_by_label("At least k, slider")
-    assert k.get_attribute("aria-valuetext") == "k = 5"
+    expect(k).to_have_attribute("aria-valuetext", "k = 5")
     k.focus()
     sample.keyboard.press("ArrowRight")
     sample.locator("input[aria-valuetext='k = 6']").wait_for()
     sample.get_by_label("At least k", exact=True).fill("12")
     sample.locator("input[aria-valuetext='k = 12']").wait_for()
     limit = sample.get_by_label("Suppressed at most, slider")
-    assert limit.get_attribute("aria-valuetext") == "5%, 250 records"
+    expect(limit).to_have_attribute("aria-valuetext", "5%, 250 records")
     level = sample.get_by_label("How coarse age may become")
     assert (level.get_attribute("aria-valuetext") or "").startswith("in ")
 
@@ -172,7 +171,7 @@ def test_a_page_is_dimmed_until_the_restarted_studio_answers(browser: Any, tmp_p
         page.get_by_label("Name", exact=True).fill("survives")
         page.get_by_role("button", name="Save", exact=True).click()
         page.wait_for_url(re.compile("/project/"))
-        assert page.evaluate(opacity) == "1"
+        page.wait_for_function(f"() => ({opacity})() === '1'")
     page.wait_for_function(f"() => Number(({opacity})()) < 0.5")
     page.get_by_text("Connection lost").wait_for()
     with studio(*options, password=PASSWORD) as started:

@@ -1,13 +1,18 @@
 // Scripts of the studio's pages. A handler gets the event, and `emit` to send values to the studio.
 const studio = {
   // The heading of the step gets the focus once it is drawn, so that a screen reader continues from there. If
-  // the step is drawn again before the user does anything, the new heading gets it.
+  // the step is drawn again before the user does anything, the new heading gets it. It does not get the focus
+  // if the user has moved it meanwhile: anywhere in the step, or away from what was pressed in the header.
   focusStep() {
     studio.focusing?.abort();
     const {signal} = studio.focusing = new AbortController();
+    const isFree = (active) => active === document.body
+      || (active === studio.pressed && !active.closest(".main"));
     const focus = () => {
       const heading = document.querySelector(".main h2");
-      if (heading && !signal.aborted) { heading.tabIndex = -1; heading.focus({preventScroll: true}); }
+      if (!heading || signal.aborted || !isFree(document.activeElement)) return;
+      heading.tabIndex = -1;
+      heading.focus({preventScroll: true});
     };
     const again = new MutationObserver(() => { if (document.activeElement === document.body) focus(); });
     signal.addEventListener("abort", () => again.disconnect());
@@ -46,7 +51,9 @@ const studio = {
 
   // The framework has its own window.onbeforeunload, with which it recognizes a reloaded tab.
   followAddress() {
-    addEventListener("popstate", () => emitEvent("shoal-address", location.pathname));
+    const press = () => { studio.pressed = document.activeElement; };
+    addEventListener("click", press, true);
+    addEventListener("popstate", () => { press(); emitEvent("shoal-address", location.pathname); });
     addEventListener("beforeunload", (event) => { if (studio.unsaved) event.preventDefault(); });
   },
 
@@ -85,16 +92,20 @@ const studio = {
 
   // The rows of the columns: one element each, whose cells are HTML.
   chooseInRow(event, emit) {
-    emit([event.target.closest("tr").dataset.column, event.target.value]);
+    const row = event.target.closest("tr");
+    row.choices = (row.choices ?? 0) + 1;
+    emit([row.dataset.column, event.target.value, row.choices]);
   },
 
   pressInRow(event, emit) {
-    if (event.target.closest("button")) emit([event.target.closest("tr").dataset.column, ""]);
+    if (event.target.closest("button")) emit([event.target.closest("tr").dataset.column, "", 0]);
   },
 
-  showRole(id, role) {
-    const input = getHtmlElement(id)?.querySelector(`[value="${role}"]`);
-    if (input) input.checked = true;
+  // A role that is older than the last choice in the row is not shown: the studio has yet to hear of that choice.
+  showRole(id, role, choices) {
+    const row = getHtmlElement(id);
+    const input = row?.querySelector(`[value="${role}"]`);
+    if (input && choices >= (row.choices ?? 0)) input.checked = true;
   },
 
   setCells(selector, cells) {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import anyio.to_thread
@@ -210,6 +211,8 @@ class LevelSelects:
     def __init__(self, tab: TabView, on_choose: Callable[[_Node], Any]) -> None:
         self.tab, self.on_choose = tab, on_choose
         self.selects: dict[str, Element] = {}
+        self.node: _Node = {}  # what was shown last
+        self.chosen: set[str] = set()  # columns whose level the user has chosen since
         lattice = tab.workspace.negotiation.tabulated.lattice
         with elements.box("", "details"):
             elements.tag("summary", "Choose for each column")
@@ -217,17 +220,23 @@ class LevelSelects:
                 names = tab.workspace.table.level_names
                 for name, height in zip(lattice.columns, lattice.heights, strict=True):
                     levels = {str(level): names.name(name, level) for level in range(height + 1)}
-                    self.selects[name] = elements.select(
-                        name, levels, "0", lambda _: elements.set_error(self.error, None)
-                    )
+                    self.selects[name] = elements.select(name, levels, "0", partial(self._changed, name))
             with elements.box("line"):
                 elements.button("Choose these", self.choose, "small")
             self.error = elements.error_line()
 
-    def set_node(self, node: Mapping[str, int]) -> None:
+    def _changed(self, name: str, _: str) -> None:
+        self.chosen.add(name)
         elements.set_error(self.error, None)
+
+    def set_node(self, node: Mapping[str, int]) -> None:
+        """Show a node; if it is drawn again, the levels that a user has chosen meanwhile stay."""
+        elements.set_error(self.error, None)
+        if self.node and self.node != node:
+            self.chosen.clear()
+        self.node = dict(node)
         for name, level in node.items():
-            if elements.value_of(self.selects[name]) != str(level):
+            if name not in self.chosen and elements.value_of(self.selects[name]) != str(level):
                 elements.set_value(self.selects[name], str(level))
 
     async def choose(self) -> None:
@@ -252,6 +261,7 @@ class LatticeCharts:
         self.tab, self.on_choose, self.on_retained = tab, on_choose, on_retained
         self.positions: list[charts.Position] = []
         self.view: views.LatticeView | None = None
+        self.drawings = 0
         with elements.box("split halves"):
             with elements.card(
                 "All choices", "Each point is one choice for every column. Click one, or name it below."
@@ -290,6 +300,8 @@ class LatticeCharts:
 
     async def draw(self, answer: Negotiation, node: _Node | None) -> None:
         """Draw the charts and records for an answer and a node, by default the best node of the answer."""
+        self.drawings += 1
+        drawing = self.drawings
         request, negotiation = answer.request, self.tab.workspace.negotiation
         profile, chosen = negotiation.tabulated, negotiation.node
         exact = dict(answer.exact.node) if answer.exact else None
@@ -310,7 +322,7 @@ class LatticeCharts:
             return view, rows, retained, spread, views.examples(profile, shown, request.privacy)
 
         view, rows, retained, spread, examples = await anyio.to_thread.run_sync(compute)
-        if self.lattice.is_deleted:
+        if self.lattice.is_deleted or drawing != self.drawings:
             return
         self.view, self.positions = view, charts.lattice_positions(view)
         dark = self.tab.dark

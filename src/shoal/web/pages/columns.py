@@ -39,6 +39,7 @@ class _Row:
 
     element: Element
     has_values: bool
+    choices: int = 0  # how many of the choices that a user made in this row have been applied
 
 
 class ColumnRows:
@@ -47,7 +48,7 @@ class ColumnRows:
     def __init__(
         self,
         tab: TabView,
-        choose_role: Callable[[str, str], Any],
+        choose_role: Callable[[str, str, Callable[[], None]], Any],
         choose_column: Callable[[str], Any],
         choose_roles: Callable[[Sequence[str], str], Any],
     ) -> None:
@@ -131,10 +132,15 @@ class ColumnRows:
 
     def choose(self, event: Any) -> Any:
         """Set the role of a row's column; without a role, select the column."""
-        column, role = event.args
-        if column in self.rows:
-            return self.choose_role(column, role) if role else self.choose_column(column)
-        return None
+        column, role, choices = event.args
+        row = self.rows.get(column)
+        if row is None:
+            return None
+
+        def count() -> None:
+            row.choices = choices
+
+        return self.choose_role(column, role, count) if role else self.choose_column(column)
 
     def update(self) -> None:
         """Draw the rows that changed: a few now, the others in the background."""
@@ -198,9 +204,8 @@ class ColumnRows:
                 existing = self.rows[row.column] = _Row(element, bool(values))
             else:
                 hierarchies.append((existing.element.id, _hierarchy(row, chosen)))
-                self.body.client.run_javascript(
-                    f"studio.showRole({existing.element.id}, {json.dumps(row.role)})"
-                )
+                arguments = json.dumps([existing.element.id, row.role, existing.choices])
+                self.body.client.run_javascript(f"studio.showRole(...{arguments})")
             self.shown[row.column] = self.state(row)
             existing.element.classes(replace="on" if chosen else "")
         self.set_cells(".hierarchy", hierarchies)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import anyio.to_thread
 
@@ -100,26 +100,33 @@ class DataView:
                     for note in hidden:
                         elements.message(note)
 
-    async def choose_role(self, column: str, role: str) -> None:
-        """Change a role; hierarchies, which may be large, are checked off the event loop."""
-        workspace = self.tab.workspace
-        if role == "quasi-identifier":
-            await anyio.to_thread.run_sync(workspace.table.check_hierarchy, column)
-        workspace.table.choose_role(column, role)
-        await anyio.to_thread.run_sync(workspace.prepare)
-        edited = self.tab.state.column
-        if role == "quasi-identifier":
-            self.tab.state.column = column
-        self.refresh()
-        if edited != self.tab.state.column or edited not in workspace.table.quasi_identifiers:
-            self.show_editor()
+    async def choose_role(self, column: str, role: str, on_chosen: Callable[[], None] | None = None) -> None:
+        """Change a role, and call `on_chosen` before its effects are shown.
+
+        Hierarchies, which may be large, are checked off the event loop.
+        """
+        async with self.tab.changing:
+            workspace = self.tab.workspace
+            if role == "quasi-identifier":
+                await anyio.to_thread.run_sync(workspace.table.check_hierarchy, column)
+            workspace.table.choose_role(column, role)
+            if on_chosen is not None:
+                on_chosen()
+            await anyio.to_thread.run_sync(workspace.prepare)
+            edited = self.tab.state.column
+            if role == "quasi-identifier":
+                self.tab.state.column = column
+            self.refresh()
+            if edited != self.tab.state.column or edited not in workspace.table.quasi_identifiers:
+                self.show_editor()
 
     async def choose_roles(self, columns: Sequence[str], role: str) -> None:
-        workspace = self.tab.workspace
-        await anyio.to_thread.run_sync(workspace.table.choose_roles, columns, role)
-        await anyio.to_thread.run_sync(workspace.prepare)
-        self.refresh()
-        self.show_editor()
+        async with self.tab.changing:
+            workspace = self.tab.workspace
+            await anyio.to_thread.run_sync(workspace.table.choose_roles, columns, role)
+            await anyio.to_thread.run_sync(workspace.prepare)
+            self.refresh()
+            self.show_editor()
 
     def choose_column(self, column: str) -> None:
         """Edit the hierarchy of a column."""
@@ -147,11 +154,17 @@ class DataView:
 
     def settings_changed(self) -> None:
         """Show the effects of a change in the forms, without redrawing the forms."""
+        if self.side.is_deleted:  # another step is shown meanwhile
+            self.tab.refresh()
+            return
         self.show_notes()
         self.tab.refresh_nav()
 
     def refresh(self) -> None:
         """Show the effects of a change to a column."""
+        if self.side.is_deleted:  # another step is shown meanwhile
+            self.tab.refresh()
+            return
         self.show_protection()
         preset = self.tab.workspace.draft.preset or ""
         if elements.value_of(self.preset) != preset:
@@ -161,6 +174,8 @@ class DataView:
         self.tab.refresh_nav()
 
     def show_editor(self) -> None:
+        if self.side.is_deleted:
+            return
         names = self.tab.workspace.table.quasi_identifiers
         if self.tab.state.column not in names:
             self.tab.state.column = names[0] if names else None

@@ -262,8 +262,9 @@ class QuestionCard:
             policy = result.answer.answer["policy"]
 
             async def adopt() -> None:
-                if await run_in_thread(error.set_text, self.tab.workspace.draft.adopt_yaml, policy):
-                    self.tab.go("data")
+                async with self.tab.changing:
+                    if await run_in_thread(error.set_text, self.tab.workspace.draft.adopt_yaml, policy):
+                        self.tab.go("data")
 
             elements.button("Use this policy", adopt, "small", style="align-self: flex-start")
             error = elements.error_line()

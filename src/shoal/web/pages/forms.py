@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
+from itertools import count
 from typing import Any
 
 import anyio.to_thread
@@ -198,23 +199,28 @@ class SettingsForm:
         elements.set_error(self.error, None if error is None else str(error))
 
     async def change(self, show_error: ShowError, **settings: Any) -> bool:
-        """Change settings of the policy, or show the error; return whether they changed."""
+        """Change settings of the policy, or show the error; return whether they changed.
+
+        A setting may be a function, which is called when the change is made: after all earlier ones.
+        """
         workspace = self.tab.workspace
 
         def work() -> None:
-            workspace.draft.change(**settings)
+            values = {name: value() if callable(value) else value for name, value in settings.items()}
+            workspace.draft.change(**values)
             workspace.prepare()
 
-        try:
-            await anyio.to_thread.run_sync(work)
-        except ShoalError as error:
-            show_error(error)
-            return False
-        show_error(None)
-        if settings.keys() & {"models", "suppression_limit"}:
-            self.tab.state.dials.clear()
-        self.on_change()
-        return True
+        async with self.tab.changing:
+            try:
+                await anyio.to_thread.run_sync(work)
+            except ShoalError as error:
+                show_error(error)
+                return False
+            show_error(None)
+            if settings.keys() & {"models", "suppression_limit"}:
+                self.tab.state.dials.clear()
+            self.on_change()
+            return True
 
 
 class ModelsForm(SettingsForm):
@@ -224,6 +230,8 @@ class ModelsForm(SettingsForm):
         super().__init__(tab, on_change)
         self.rows = elements.box("stack", style="gap: 10px", data_part="models")
         self.error = elements.error_line()
+        self.next_key = count()
+        self.keys = [next(self.next_key) for _ in self.models]  # one for each model, for its lifetime
         self.draw()
 
     @property
@@ -234,18 +242,18 @@ class ModelsForm(SettingsForm):
         self.rows.clear()
         self.error.set_text("")
         with self.rows:
-            for number, model in enumerate(self.models):
-                self._model(number, *named(model))
+            for key, model in zip(self.keys, self.models, strict=True):
+                self._model(key, *named(model))
             self._adder()
 
-    def _model(self, number: int, name: str, values: Mapping[str, Any]) -> None:
+    def _model(self, key: int, name: str, values: Mapping[str, Any]) -> None:
         with elements.box("offer model", data_model=name):
             with elements.box("line spread"):
                 elements.tag("h3", name)
-                remove = partial(self.remove, number)
+                remove = partial(self.remove, key)
                 elements.button("Remove", remove, "small", aria_label=f"Remove {name}")
             elements.note(model_sentence(name))
-            PluginForm(self.tab, MODELS, name, values, partial(self.replace, number))
+            PluginForm(self.tab, MODELS, name, values, partial(self.replace, key))
 
     def _adder(self) -> None:
         known = self.tab.workspace.draft.populations
@@ -271,23 +279,35 @@ class ModelsForm(SettingsForm):
             elements.button(f"Add {name}", form.take, "primary small")
 
     async def add(self, model: Any, show_error: ShowError) -> None:
-        if await self.change(show_error, models=[*self.models, model]):
+        if await self.change(show_error, models=lambda: [*self.models, model]):
+            self.keys.append(next(self.next_key))
             self.draw()
 
-    async def replace(self, number: int, model: Any, show_error: ShowError) -> None:
-        models = self.models
-        models[number] = model
-        await self.change(show_error, models=models)
+    async def replace(self, key: int, model: Any, show_error: ShowError) -> None:
+        def replaced() -> list[Any]:
+            self._require_same()
+            pairs = zip(self.keys, self.models, strict=True)
+            return [model if other == key else kept for other, kept in pairs]
 
-    async def remove(self, number: int) -> None:
+        await self.change(show_error, models=replaced)
+
+    async def remove(self, key: int) -> None:
         """Remove a model; at least one must remain."""
-        models = self.models
-        if len(models) == 1:
-            elements.set_error(self.error, "A policy needs at least one model. Add another one first.")
-            return
-        del models[number]
-        if await self.change(self.show_error, models=models):
+
+        def others() -> list[Any]:
+            self._require_same()
+            if len(self.keys) == 1:
+                raise UsageError("A policy needs at least one model. Add another one first.")
+            return [model for other, model in zip(self.keys, self.models, strict=True) if other != key]
+
+        if await self.change(self.show_error, models=others):
+            self.keys = [other for other in self.keys if other != key]
             self.draw()
+
+    def _require_same(self) -> None:
+        """Raise an error if all models have been replaced since the form was drawn."""
+        if len(self.keys) != len(self.models):
+            raise UsageError("The models have been replaced. Look at them again.")
 
 
 def _needs_file(name: str) -> bool:
@@ -344,11 +364,11 @@ class SameLevelForm(SettingsForm):
         self.chosen = []
         groups = self.groups
         with self.box:
-            for number, group in enumerate(groups):
+            for group in groups:
                 with elements.box("line spread"):
                     names = ", ".join(group)
                     elements.tag("span", names)
-                    remove = partial(self.remove, number)
+                    remove = partial(self.remove, group)
                     elements.button("Separate", remove, "small", aria_label=f"Separate {names}")
             grouped = {name for group in groups for name in group}
             free = [name for name in self.tab.workspace.table.quasi_identifiers if name not in grouped]
@@ -370,15 +390,14 @@ class SameLevelForm(SettingsForm):
             text = "These columns have hierarchies of different heights. Give them the same number of levels."
             elements.set_error(self.error, text)
             return
-        await self._set([*self.groups, self.chosen])
+        chosen = self.chosen
+        await self._set(lambda: [*self.groups, chosen])
 
-    async def remove(self, number: int) -> None:
-        groups = self.groups
-        del groups[number]
-        await self._set(groups)
+    async def remove(self, group: list[str]) -> None:
+        await self._set(lambda: [other for other in self.groups if other != group])
 
-    async def _set(self, groups: list[list[str]]) -> None:
-        if await self.change(self.show_error, same_level=groups or None):
+    async def _set(self, groups: Callable[[], list[list[str]]]) -> None:
+        if await self.change(self.show_error, same_level=lambda: groups() or None):
             self.draw()
 
 

@@ -182,8 +182,9 @@ class HierarchyUpload:
             workspace.table.upload_hierarchies(files)
             workspace.prepare()
 
-        if await run_in_thread(self.error.set_text, take):
-            self.on_change()
+        async with self.tab.changing:
+            if await run_in_thread(self.error.set_text, take):
+                self.on_change()
 
 
 _TOO_LARGE = f"The files are larger than {MAX_HIERARCHY_BYTES:,} bytes together, which is the limit."
@@ -284,14 +285,18 @@ class HierarchyEditor:
             self.show_error(str(error))
             return
         check, root = await anyio.to_thread.run_sync(self.check, spec)
-        if attempt != self.attempts or self.levels.is_deleted:
+        if attempt != self.attempts:
             return
         if check.preview is not None and spec != self.spec:
-            if not await run_in_thread(self.show_error, self.choose, spec):
-                return
-            self.spec = spec
-            self.on_change()
-        self.draw(check, root)
+            async with self.tab.changing:
+                if attempt != self.attempts:
+                    return
+                if not await run_in_thread(self.show_error, self.choose, spec):
+                    return
+                self.spec = spec
+                self.on_change()
+        if attempt == self.attempts and not self.levels.is_deleted:
+            self.draw(check, root)
 
     def choose(self, spec: Any) -> None:
         """Choose a hierarchy; called off the event loop."""
@@ -306,15 +311,16 @@ class HierarchyEditor:
             return
         content = await event.file.read()
         workspace = self.tab.workspace
-        try:
-            choose = workspace.table.upload_hierarchy
-            await anyio.to_thread.run_sync(choose, self.column, content, event.file.name)
-            await anyio.to_thread.run_sync(workspace.prepare)
-        except ShoalError as error:
-            self.show_error(str(error), error.values)
-            return
-        self.on_change()
-        self.tab.refresh()
+        async with self.tab.changing:
+            try:
+                choose = workspace.table.upload_hierarchy
+                await anyio.to_thread.run_sync(choose, self.column, content, event.file.name)
+                await anyio.to_thread.run_sync(workspace.prepare)
+            except ShoalError as error:
+                self.show_error(str(error), error.values)
+                return
+            self.on_change()
+            self.tab.refresh()
 
     def show_error(self, text: str, values: tuple[str, ...] = ()) -> None:
         shown = ", ".join(map(repr, values[:8]))
@@ -403,13 +409,14 @@ class ColumnSettingsForm:
 
     async def set_text(self, name: str, text: str) -> None:
         """Apply a setting, and retry those that were rejected before; an empty text means the default."""
-        self.rejected[name] = text.strip()
-        changed = False
-        for setting in sorted(self.rejected, key=lambda other: other != name):
-            changed = await self.take(setting, self.rejected[setting]) or changed
-        if changed:
-            await anyio.to_thread.run_sync(self.tab.workspace.prepare)
-            self.on_change()
+        async with self.tab.changing:
+            self.rejected[name] = text.strip()
+            changed = False
+            for setting in sorted(self.rejected, key=lambda other: other != name):
+                changed = await self.take(setting, self.rejected[setting]) or changed
+            if changed:
+                await anyio.to_thread.run_sync(self.tab.workspace.prepare)
+                self.on_change()
 
     async def take(self, name: str, text: str) -> bool:
         """Change a setting or show the error; return whether it changed."""

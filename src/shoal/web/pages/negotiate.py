@@ -155,16 +155,17 @@ class NegotiateView:
     async def take(self, offer: Offer) -> None:
         """Take an offer: the dials move to it, and its node is chosen for the release."""
         negotiation = self.tab.workspace.negotiation
-        try:
-            node = await anyio.to_thread.run_sync(negotiation.take, offer)
-        except ShoalError as error:
-            self.answer_card.show_error(str(error))
-            return
-        self.moves += 1  # cancels the answers to earlier moves
-        self.dials.move_to(negotiation.tabulated, offer, node)
-        self.run_preview()
-        self.ask()
-        self.tab.refresh_nav()
+        async with self.tab.changing:
+            try:
+                node = await anyio.to_thread.run_sync(negotiation.take, offer)
+            except ShoalError as error:
+                self.answer_card.show_error(str(error))
+                return
+            self.moves += 1  # cancels the answers to earlier moves
+            self.dials.move_to(negotiation.tabulated, offer, node)
+            self.run_preview()
+            self.ask()
+            self.tab.refresh_nav()
 
     async def pin(self, offer: Offer) -> None:
         await self.scenarios.attempt(lambda: self.tab.workspace.scenarios.pin_offer(offer))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -94,6 +95,7 @@ class TabView:
         self.error: TextElement
         self.on_nav: Callable[[], Any] = lambda: None  # updates the rest of the header
         self.ask_delete: Callable[[], Any] = lambda: None
+        self.changing = asyncio.Lock()  # held during a change, so that they are made in the user's order
 
     @property
     def workspace(self) -> Workspace:
@@ -226,11 +228,12 @@ class TabView:
             function(*arguments)
             self.workspace.prepare()
 
-        if not await run_in_thread(show_error, change):
-            return False
-        self.state.dials.clear()
-        self.refresh()
-        return True
+        async with self.changing:
+            if not await run_in_thread(show_error, change):
+                return False
+            self.state.dials.clear()
+            self.refresh()
+            return True
 
     def _closed(self) -> None:
         async def open_another() -> None:
