@@ -95,14 +95,14 @@ class Distribution:
         return maxima
 
     @cached_property
-    def _known(self) -> dict[object, Any]:
+    def _cache(self) -> dict[object, Any]:
         return {}
 
-    def once(self, key: object, compute: Callable[[], T]) -> T:
+    def cached(self, key: object, compute: Callable[[], T]) -> T:
         """Return the cached value of a key, or compute it."""
-        if key not in self._known:
-            self._known[key] = compute()
-        value: T = self._known[key]
+        if key not in self._cache:
+            self._cache[key] = compute()
+        value: T = self._cache[key]
         return value
 
     def having(self, marked: BoolArray) -> BoolArray:

@@ -77,7 +77,7 @@ class Problem:
         return self.metric.by_size or self.metric.separable is not When.NEVER
 
     @cached_property
-    def remembered(self) -> dict[object, Any]:
+    def cache(self) -> dict[object, Any]:
         """A cache for results that a metric computes once per problem."""
         return {}
 
