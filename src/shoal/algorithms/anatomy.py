@@ -94,7 +94,7 @@ class Anatomy(Algorithm):
             evaluate.check_time()
             if not problem.violations(_classes(problem, name, _dealt(codes, groups, entries.bits))).any():
                 recoding = _recoding(problem, name, order, codes, groups)
-                return evaluate.finish(evaluate.recoded(recoding), self.guarantee)
+                return evaluate.finish(evaluate.recoding(recoding), self.guarantee)
         raise Infeasible(
             f"Column {name!r}: groups of up to {records // most} different values, the most that there can "
             "be, do not satisfy all models. Use weaker ones."

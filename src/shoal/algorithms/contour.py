@@ -27,7 +27,7 @@ import numpy as np
 from shoal.core.arrays import IntArray
 from shoal.core.contracts import Guarantee, NodeSearch, When
 from shoal.core.evaluation import Evaluation, below, exceeds
-from shoal.core.evaluator import LARGEST_HELD, Evaluator
+from shoal.core.evaluator import MAX_STORED_NODES, Evaluator
 from shoal.core.lattice.lattice import Index
 from shoal.core.problem import Problem
 from shoal.errors import Refusal
@@ -48,13 +48,13 @@ class Contour(NodeSearch):
 
     def search(self, problem: Problem, evaluate: Evaluator) -> Evaluation:
         if not evaluate.walk_all(skip=True) and not evaluate(problem.lattice.top).refuses_below:
-            if problem.lattice.size > LARGEST_HELD:
+            if problem.lattice.size > MAX_STORED_NODES:
                 self.begin_large(problem, evaluate)
             least = evaluate.lower_bound
             if least is None or below(least, evaluate.best_loss):
                 # Problems that compiled code could walk are searched in the same order if counts are remote.
                 known = problem.metric.separable is not When.NEVER and not evaluate.walkable
-                if known and problem.lattice.size <= LARGEST_HELD and problem.lattice.has_array:
+                if known and problem.lattice.size <= MAX_STORED_NODES and problem.lattice.has_array:
                     from shoal.algorithms.joins import OpenNodes
 
                     OpenNodes(problem, evaluate).search()
@@ -65,7 +65,7 @@ class Contour(NodeSearch):
 
             raise no_node()
         size = problem.lattice.size
-        tagged = size - evaluate.nodes_evaluated if size <= LARGEST_HELD else 0
+        tagged = size - evaluate.nodes_evaluated if size <= MAX_STORED_NODES else 0
         return evaluate.finish(evaluate.best, self.guarantee, tagged=tagged, compared=evaluate.nodes_accepted)
 
     def begin_large(self, problem: Problem, evaluate: Evaluator) -> None:

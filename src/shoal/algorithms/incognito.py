@@ -127,7 +127,7 @@ class _Walk:
         self.counted[len(axes)] += 1
         if len(axes) < len(self.lattice.axes):
             return self.evaluate.holds(counts)
-        return self.evaluate.judged(self.lattice.node(index), counts).acceptable
+        return self.evaluate.from_counts(self.lattice.node(index), counts).acceptable
 
     def counts(
         self, axes: Axes, index: Index, below: dict[Index, Counts], start: tuple[Index, Counts] | None

@@ -208,7 +208,7 @@ class MuArgus(Algorithm):
         levels = np.repeat(np.array(node, np.int64)[:, None], len(problem.counts), axis=1)
         nothing = np.zeros(len(problem.counts), np.bool_)
         recoding = recoding_of(problem, levels, nothing, blanks[:, of])
-        return evaluate.finish(evaluate.recoded(recoding, node, judged=False), self.guarantee)
+        return evaluate.finish(evaluate.recoding(recoding, node, check_models=False), self.guarantee)
 
     def tested_sets(self, identifying: Sequence[int]) -> list[ColumnSubset]:
         """Return the tested sets of columns: single columns, then pairs, then triples.

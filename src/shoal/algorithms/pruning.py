@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from shoal.core.evaluation import Evaluation, best
-from shoal.core.evaluator import LARGEST_HELD, Evaluator
+from shoal.core.evaluator import MAX_STORED_NODES, Evaluator
 from shoal.core.lattice.lattice import MOST_AXES
 from shoal.core.problem import Problem
 from shoal.errors import Infeasible, InternalError, Refusal
@@ -20,7 +20,7 @@ def refuse_unless_monotone(
     """
     if not problem.monotone_models:
         return Refusal("a privacy model is not monotone here")
-    if problem.lattice.size > LARGEST_HELD:
+    if problem.lattice.size > MAX_STORED_NODES:
         return Refusal(f"the lattice has {problem.lattice.size:,} nodes, more than can be {stored}")
     if not problem.lattice.has_array:
         axes = len(problem.lattice.axes)

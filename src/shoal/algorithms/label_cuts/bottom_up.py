@@ -39,7 +39,7 @@ class BottomUp(LabelCuts):
             if best is None:
                 raise Infeasible("No cut was acceptable up to the highest level of every column.")
             cut = cut.up(*best)
-        return evaluate.finish(evaluate.recoded(by_levels(problem, cut.levels)), self.guarantee)
+        return evaluate.finish(evaluate.recoding(by_levels(problem, cut.levels)), self.guarantee)
 
 
 def _best(cut: Cut) -> tuple[ColumnTree, int] | None:

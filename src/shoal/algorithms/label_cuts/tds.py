@@ -52,7 +52,7 @@ class Tds(LabelCuts):
                     closed = [set() for _ in cut.trees]
         except OutOfTime:
             pass
-        return evaluate.finish(evaluate.recoded(by_levels(problem, cut.levels)), self.guarantee)
+        return evaluate.finish(evaluate.recoding(by_levels(problem, cut.levels)), self.guarantee)
 
 
 def _following(cut: Cut, closed: list[set[int]]) -> Cut | None:

@@ -85,7 +85,7 @@ class Mondrian(Algorithm):
             check=evaluate.check_time,
         )
         recoding = _recoding(problem, columns, parts, np.where(lost, begin, -1))
-        return evaluate.finish(evaluate.recoded(recoding), self.guarantee)
+        return evaluate.finish(evaluate.recoding(recoding), self.guarantee)
 
 
 def _first_regions(problem: Problem, columns: Sequence[CutColumn]) -> tuple[IntArray, BoolArray]:

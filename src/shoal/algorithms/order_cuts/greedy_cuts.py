@@ -36,4 +36,4 @@ class GreedyCuts(OrderCuts):
         with suppress(OutOfTime):
             greedy.from_starts(self.starts, self.seed)
         recoding = greedy.problem_cuts.recoding(problem, greedy.best.cuts)
-        return evaluate.finish(evaluate.recoded(recoding), self.guarantee)
+        return evaluate.finish(evaluate.recoding(recoding), self.guarantee)

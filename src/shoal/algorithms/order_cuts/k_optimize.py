@@ -45,7 +45,7 @@ class KOptimize(OrderCuts):
         tree = CutTree(problem_cuts, greedy.best)
         with suppress(OutOfTime):
             tree.search(evaluate.check_time, lambda: evaluate.seconds_left)
-        evaluation = evaluate.recoded(problem_cuts.recoding(problem, tree.best.cuts))
+        evaluation = evaluate.recoding(problem_cuts.recoding(problem, tree.best.cuts))
         released = isclose(evaluation.loss, problem_cuts.loss(tree.best.cost), rel_tol=1e-9, abs_tol=1e-12)
         # The proof holds for the release only if its loss is that of the cuts that were searched.
         proven = Guarantee.LEAST_LOSS if tree.closed and released else Guarantee.ACCEPTABLE

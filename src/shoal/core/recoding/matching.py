@@ -158,7 +158,7 @@ def matched(evaluate: Evaluator, before: Saved) -> Evaluation:
     recoding = Recoding.from_regions([column.name for column in columns], column_groups, regions)
     recoding = replace(recoding, uniform=before.classes is None)
     gone = problem.violations(problem.classes_of(recoding)) | regions.suppressed
-    evaluation = evaluate.recoded(replace(recoding, regions=replace(regions, suppressed=gone)))
+    evaluation = evaluate.recoding(replace(recoding, regions=replace(regions, suppressed=gone)))
     if not evaluation.acceptable:
         raise _too_many_suppressed(problem, evaluation, int(problem.counts.sizes[lost].sum()))
     return evaluate.finish(evaluation, Guarantee.ACCEPTABLE)

@@ -300,7 +300,7 @@ def refined(evaluate: Evaluator, at_node: Evaluation) -> Evaluation:
         if node is not None:
             judged = evaluate(node)
         else:
-            judged = evaluate.recoded(recoding_of(evaluate.problem, levels, gone), at_node.node)
+            judged = evaluate.recoding(recoding_of(evaluate.problem, levels, gone), at_node.node)
         if judged.acceptable and not below(at_node.loss, judged.loss):
             return _instead(at_node, judged)
     return at_node
@@ -335,7 +335,7 @@ def hidden(evaluate: Evaluator, at_node: Evaluation, *, wildcards: bool = False)
     blanks, gone = search(problem, at_node.node, check=evaluate.check_time)
     levels = np.repeat(np.array(at_node.node)[:, None], len(problem.counts), axis=1)
     recoding = recoding_of(problem, levels, gone, blanks, wildcards=wildcards)
-    judged = evaluate.recoded(recoding, at_node.node)
+    judged = evaluate.recoding(recoding, at_node.node)
     return _instead(at_node, judged) if judged.acceptable and blanks.any() else at_node
 
 

@@ -263,22 +263,22 @@ class Postgres(IbisEngine, TableEngine):
         """Return the name of the staging table, which others cannot see before the transaction ends."""
         return _quoted((*_parts(name)[:-1], f"{TEMPORARY}{mark}"))
 
-    def publish(self, waiting: str, name: str, *, replace: bool) -> None:
+    def publish(self, staging: str, name: str, *, replace: bool) -> None:
         """Rename the staging table to its final name and commit, atomically."""
         with self.translate_errors():
             with self._server.transaction():
                 if replace:
                     self._run("DROP TABLE IF EXISTS {}", _identifier(name))
                 new = sql.Identifier(_parts(name)[-1])
-                self._run("ALTER TABLE {} RENAME TO {}", _identifier(waiting), new)
+                self._run("ALTER TABLE {} RENAME TO {}", _identifier(staging), new)
             self._server.commit()
 
-    def recover(self, waiting: str, name: str) -> None:
+    def recover(self, staging: str, name: str) -> None:
         if self._drop_lost_connection():
             return
         self._end_failed()
-        if self.has(waiting):  # a user who may only read cannot drop tables
-            self.drop(waiting)
+        if self.has(staging):  # a user who may only read cannot drop tables
+            self.drop(staging)
 
     def undo(self, name: str) -> None:
         self._drop_lost_connection()

@@ -75,9 +75,9 @@ class Spark(IbisEngine, TableEngine):
     @cached_property
     def _session_objects(self) -> SessionObjects:
         """The objects stored in the session; they are removed with this engine."""
-        put = SessionObjects(self.session)
-        weakref.finalize(self, put.remove).atexit = False
-        return put
+        objects = SessionObjects(self.session)
+        weakref.finalize(self, objects.remove).atexit = False
+        return objects
 
     def interrupt(self) -> None:
         """Cancel the running jobs of a session that shoal started, without waiting for Java."""
@@ -309,21 +309,21 @@ class Spark(IbisEngine, TableEngine):
     def staging_name(self, name: str, mark: str) -> str:
         return quoted((*_parts(name)[:-1], f"{TEMPORARY}{mark}"), "`")
 
-    def publish(self, waiting: str, name: str, *, replace: bool) -> None:
+    def publish(self, staging: str, name: str, *, replace: bool) -> None:
         """Rename an existing table of this name, then the new one, because Spark has no transactions."""
-        aside = _aside(waiting)
+        backup = _backup_name(staging)
         if replace and self.has(name):
-            self._rename(name, aside)
-        self._rename(waiting, name)
-        self.drop(aside)
+            self._rename(name, backup)
+        self._rename(staging, name)
+        self.drop(backup)
 
-    def recover(self, waiting: str, name: str) -> None:
+    def recover(self, staging: str, name: str) -> None:
         """Restore the renamed table unless it was replaced, and drop the staging table."""
-        aside = _aside(waiting)
-        if self.has(aside) and not self.has(name):
-            self._rename(aside, name)
-        self.drop(aside)
-        self.drop(waiting)
+        backup = _backup_name(staging)
+        if self.has(backup) and not self.has(name):
+            self._rename(backup, name)
+        self.drop(backup)
+        self.drop(staging)
 
     def drop(self, name: str) -> None:
         self._do(f"DROP TABLE IF EXISTS {_quoted_name(name)}")
@@ -349,9 +349,9 @@ def _quoted_name(name: str) -> str:
     return quoted(_parts(name), "`")
 
 
-def _aside(waiting: str) -> str:
+def _backup_name(staging: str) -> str:
     """Return the name under which a replaced table is kept until it is dropped."""
-    *database, name = _parts(waiting)
+    *database, name = _parts(staging)
     return quoted((*database, f"{name}_before"), "`")
 
 

@@ -60,7 +60,7 @@ def named_groups(
     group's values: the same date in another format or with a time, the same number with another decimal
     sign, a longer code.
     """
-    rule = rule.settled(domain.texts) if isinstance(rule, Banded) else rule
+    rule = rule.with_fixed_style(domain.texts) if isinstance(rule, Banded) else rule
     rule, read = _rewritten(rule, texts, hierarchy.positions)
     labels = _labels_of_values(domain, hierarchy, read) if rule.needs_counts else _labels(rule, read)
     groups_by_level = {}

@@ -52,7 +52,7 @@ def localized(evaluate: Evaluator, at_node: Evaluation, labels: int = 1) -> Eval
     evaluate.allow(_SECONDS)
     classes = search.regrouped(search.cheaper(divided, best.recoding), labels)
     recoding = search.recoding(classes, labels, at_node)
-    judged = evaluate.recoded(recoding, at_node.node)
+    judged = evaluate.recoding(recoding, at_node.node)
     if not judged.acceptable or below(best.loss, judged.loss):
         return best
     before = best.recoding or search.at_node(at_node)
