@@ -127,7 +127,7 @@ def test_a_walk_spreads_what_every_node_counted_alone_has(room: int, case: Case,
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(walk, "_OUTPUT_SIZE", room)
         patch.setattr(compilation.work, "loaded", data.draw(st.booleans()))
-        patch.setattr(compilation.work, "spent", 0)
+        patch.setattr(compilation.work, "numpy_rows", 0)
         tree = walk.Walk(wide, problem.hierarchies, lattice)
         order = np.lexsort(some[:, tree.order[::-1]].T)[::-1] if len(some) else []
         found = tree.spread(some[order], -1, len(case.rows) + 1)

@@ -22,7 +22,7 @@ from shoal.core.counts.counts import Counts, numbered, packed
 from shoal.core.counts.in_memory import gathered, selected
 from shoal.core.hierarchy.hierarchy import Hierarchy
 from shoal.core.problem import Problem
-from shoal.core.recoding.groups import of_levels
+from shoal.core.recoding.groups import groups_of_levels
 from shoal.errors import Refusal
 
 
@@ -272,7 +272,7 @@ def _tree(problem: Problem, column: int, low: int, high: int) -> ColumnTree:
     every = range(hierarchy.height + 1)
     groups = np.stack([hierarchy.groups(level) for level in every])
     bounds = hierarchy.name in problem.as_bounds
-    _, maps = of_levels(hierarchy, problem.value_counts[column], every, bounds=bounds, blanks=False)
+    _, maps = groups_of_levels(hierarchy, problem.value_counts[column], every, bounds=bounds, blanks=False)
     label_numbers = np.stack([maps[level] for level in every])
     shares_labels = _share_labels(groups[low : high + 1], label_numbers[low : high + 1])
     lowest_equal = np.repeat(np.array(every)[:, None], groups.shape[1], axis=1)

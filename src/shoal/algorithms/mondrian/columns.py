@@ -21,7 +21,7 @@ from shoal.core.hierarchy.hierarchy import MISSING, Hierarchy
 from shoal.core.problem import Problem
 from shoal.core.recoding.groups import CellValue, Groups, cell_number, released_columns
 from shoal.core.recoding.local.cells import Cell, groups_of_cells, text_of
-from shoal.core.recoding.ranges import Arrangement, arranged, by_hierarchy, range_label, united
+from shoal.core.recoding.ranges import Arrangement, arranged, by_hierarchy, merge_equal_ends, range_label
 from shoal.core.recoding.wording import joined
 
 
@@ -160,7 +160,7 @@ class _WholeGroups(CutColumn):
             names = released_columns(name, bounds=True)
             ends = zip(names, zip(*map(self._ends, cells), strict=True), strict=True)
             released = replace(groups, labels={name: list(side) for name, side in ends}, levels=None)
-            return united(released, shown, self.hierarchy, int(self.arrangement.counts.sum()))
+            return merge_equal_ends(released, shown, self.hierarchy, int(self.arrangement.counts.sum()))
         if self._scaled and self.hierarchy.bounds is None:
             groups = replace(groups, labels={name: [self._range(cell) for cell in cells]})
         return groups, shown
