@@ -1,4 +1,4 @@
-"""Shared code of searches that prune: when pruning is valid, and the errors."""
+"""Shared code of searches that skip nodes: when that is valid, and the errors if it is not."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from shoal.errors import Infeasible, InternalError, Refusal
 def refuse_unless_monotone(
     problem: Problem, stored: str = "tagged", *, by_loss: bool = False
 ) -> Refusal | None:
-    """Return why pruning would be wrong or the lattice is too large, or None.
+    """Return why a search must not skip nodes, or why the lattice is too large; or None.
 
-    With `by_loss`, the search chooses among minimal nodes, so generalizing must never lower the loss.
+    With `by_loss`, the search considers only minimal nodes, so generalizing must never lower the loss.
     """
     if not problem.monotone_models:
         return Refusal("a privacy model is not monotone here")
