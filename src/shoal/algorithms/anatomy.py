@@ -97,8 +97,8 @@ class Anatomy(Algorithm):
                 recoding = _recoding(problem, name, order, codes, groups)
                 return evaluate.finish(evaluate.recoding(recoding), self.guarantee)
         raise Infeasible(
-            f"Column {name!r}: groups of up to {largest_size} different values, the most that there can be, do "
-            "not satisfy all models. Use weaker ones."
+            f"Column {name!r}: groups of up to {largest_size} different values, the most that there can be, "
+            "do not satisfy all models. Use weaker ones."
         )
 
 

@@ -21,19 +21,19 @@ from shoal.files.text import TO_UTF_8
 from shoal.files.work_folders import WorkFolder, create_beside, create_temporary
 from shoal.wording import Change
 
-# Databases inherited by a forked process, which cannot close them: their threads exist only in the parent.
+# Databases that a forked process has inherited. It cannot close them: their threads exist only in the parent.
 _inherited: list[Database] = []
-# At most one, unless two runs end at the same moment. A deque needs no lock: a run may end whenever garbage
-# is collected, also while this thread begins another run.
+# Databases that can be reused: at most one, unless two runs end at the same moment. A run ends when garbage
+# is collected, possibly while this thread begins another run, so a lock could deadlock. A deque needs none.
 _idle: deque[Database] = deque()
 
 
 class Database:
-    """A database in memory, and private folders for data that does not fit.
+    """A database in memory, and private folders for data that does not fit in memory.
 
-    Creating a database takes as long as counting a small table, so the last idle one is reused. A run has
-    exclusive use of it, through its own connection. Its data is temporary and is dropped with the connection.
-    A database that has spilled to its folders, or was given a file system, is not reused.
+    Creating a database takes as long as counting a small table, so the last idle one is reused. Only one run
+    at a time uses it, through a connection of its own. The data of a run is temporary and is dropped with the
+    connection. A database that has written to its folders, or has a registered file system, is not reused.
     """
 
     def __init__(self) -> None:
@@ -119,7 +119,7 @@ def _take_idle() -> Database | None:
 def translate_errors(
     path: Path | None, database: Database | None, explain: Callable[[str], str]
 ) -> Iterator[None]:
-    """Translate the database's errors to ours: its messages may quote rows."""
+    """Translate the database's errors to shoal's, because its messages may quote rows."""
     try:
         yield
     except (gzip.BadGzipFile, zlib.error, EOFError):

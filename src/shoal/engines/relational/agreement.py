@@ -1,7 +1,8 @@
 """Groups by columns that are released unchanged.
 
-The bitwise AND and OR of a group's packed paths of quasi-identifiers show on which columns and levels its
-records agree. The rows of the release stay in the backend and are grouped there; only counts are fetched.
+The bitwise AND and OR of the packed paths in a group show in which columns and at which levels its records
+agree: see `shoal.core.agreement`. The rows of the release stay in the backend and are grouped there. Only
+counts are fetched.
 """
 
 from __future__ import annotations
@@ -286,7 +287,7 @@ def _agreement(backend: Backend, groups: BackendTable, question: AgreementQuesti
 
 
 def _sums(backend: Backend, groups: BackendTable, question: AgreementQuestion) -> list[Any]:
-    """Return the number of eligible records and of groups with any, and both for the groups that agree."""
+    """Return the eligible records and the groups with them: of all groups, then of those that agree."""
     eligible, agree = _agreement(backend, groups, question)
     some = eligible > 0
     return [eligible.sum(), some.sum(), agree.ifelse(eligible, 0).sum(), (agree & some).sum()]

@@ -1,6 +1,6 @@
 """Queries about single columns: their values, patterns and empty cells, and the groups of a key.
 
-Each query parses a text file again, so one query with grouping sets counts several columns of a type.
+Each query parses a text file again. So one query with grouping sets counts several columns of the same type.
 """
 
 from __future__ import annotations
@@ -44,8 +44,9 @@ def scan_columns(
 ) -> dict[str, ColumnScan]:
     """Count, per column, the values that occur once and the values that match each pattern.
 
-    A first query selects the columns to count. Unique values are counted in columns with an estimated two or
-    more distinct values per three rows, and matches in columns in which any pattern matches. Others get 0.
+    A first query selects the columns to count. Unique values are counted only if the estimated number of
+    distinct values is at least two thirds of the rows. Matches are counted only if any pattern matches. The
+    results of other columns are 0.
     """
     schema = table.schema()
     single = [name for name in columns if is_scalar(schema[name])]

@@ -1,4 +1,4 @@
-"""Grouping of few rows in memory: planning a query with many aggregates takes longer than running it."""
+"""Grouping of few rows in memory, because a query with many aggregates takes long to plan."""
 
 from __future__ import annotations
 
