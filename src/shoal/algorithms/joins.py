@@ -83,5 +83,5 @@ class OpenNodes:
         axis = max(axes, key=lambda axis: self.parts[axis][high[axis]] - self.parts[axis][low[axis]])
         part = self.parts[axis]
         cut = max(range(low[axis], high[axis]), key=lambda level: part[level + 1] - part[level])
-        under = group[:, axis] <= cut
-        return [group[~under], group[under]]
+        is_below_cut = group[:, axis] <= cut
+        return [group[~is_below_cut], group[is_below_cut]]

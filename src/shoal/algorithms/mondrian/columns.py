@@ -126,8 +126,8 @@ class _WholeGroups(CutColumn):
 
     @property
     def begin(self) -> IntArray:
-        everything = self.high == self.hierarchy.height
-        return np.zeros_like(self._ranks) if everything else self.hierarchy.groups(self.high)
+        is_top = self.high == self.hierarchy.height
+        return np.zeros_like(self._ranks) if is_top else self.hierarchy.groups(self.high)
 
     def groups(self, codes: IntArray, regions: IntArray) -> tuple[Groups, IntArray]:
         number = len(self._order)
@@ -153,17 +153,17 @@ class _WholeGroups(CutColumn):
         between = range(on_scale[0], on_scale[-1] + 1) if on_scale else ()
         return self.low, tuple(self._order[[*between, *ranks[len(on_scale) :]]].tolist())
 
-    def _labelled(self, groups: Groups, shown: IntArray, cells: Sequence[Cell]) -> tuple[Groups, IntArray]:
+    def _labelled(self, groups: Groups, codes: IntArray, cells: Sequence[Cell]) -> tuple[Groups, IntArray]:
         """Set the released labels: bounds, or ranges of labels if the column has no numeric bands."""
         name = self.hierarchy.name
         if self.bounds:
             names = released_columns(name, bounds=True)
             ends = zip(names, zip(*map(self._ends, cells), strict=True), strict=True)
             released = replace(groups, labels={name: list(side) for name, side in ends}, levels=None)
-            return merge_equal_ends(released, shown, self.hierarchy, int(self.arrangement.counts.sum()))
+            return merge_equal_ends(released, codes, self.hierarchy, int(self.arrangement.counts.sum()))
         if self._scaled and self.hierarchy.bounds is None:
             groups = replace(groups, labels={name: [self._range(cell) for cell in cells]})
-        return groups, shown
+        return groups, codes
 
     def _ends(self, cell: Cell) -> tuple[CellValue, CellValue]:
         """Return the smallest and the largest number; None if some group has none."""

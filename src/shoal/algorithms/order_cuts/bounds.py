@@ -79,7 +79,7 @@ MOST_CELLS = 4e18  # the maximum number of cells that 64-bit keys can number
 
 
 @compiled
-def least_squares(size: int, k: int, records: int, spare: int) -> float:
+def least_squares(size: int, k: int, records: int, remaining_limit: int) -> float:
     """Return the least DM of `size` records over all classes: equal sizes, or one record suppressed.
 
     Classes have at least k records, so there are at most size // k of them. The sum of squares is smallest if
@@ -93,19 +93,21 @@ def least_squares(size: int, k: int, records: int, spare: int) -> float:
         float(class_size) * class_size * (parts - larger_classes)
         + float(class_size + 1) * (class_size + 1) * larger_classes
     )
-    return min(kept, float(records) + float(size - 1) * k) if spare > 0 else kept
+    return min(kept, float(records) + float(size - 1) * k) if remaining_limit > 0 else kept
 
 
 @compiled
-def _cost_of_side(size: int, weight: float, k: int, records: int, spare: int, minority: bool) -> float:
+def _cost_of_side(
+    size: int, weight: float, k: int, records: int, remaining_limit: int, minority: bool
+) -> float:
     """Return the least cost of one side of a cut; a side with fewer than k records is suppressed."""
     if size == 0:
         return 0.0
     if size < k:
-        if size > spare:
+        if size > remaining_limit:
             return np.inf
         return float(size) if minority else float(records) * size
-    return weight if minority else max(weight, least_squares(size, k, records, spare))
+    return weight if minority else max(weight, least_squares(size, k, records, remaining_limit))
 
 
 @compiled
@@ -229,7 +231,7 @@ def class_bounds(
     width: int,  # the most codes of a column
     k: int,
     records: int,
-    spare: int,
+    remaining_limit: int,
     minority: bool,
 ) -> ClassBounds:
     """Bound the cost of each class."""
@@ -284,9 +286,11 @@ def class_bounds(
                     code += 1
                     if not useful[entry]:
                         continue
-                    cost = _cost_of_side(left_records[entry], left_weight, k, records, spare, minority)
+                    cost = _cost_of_side(
+                        left_records[entry], left_weight, k, records, remaining_limit, minority
+                    )
                     cost += _cost_of_side(
-                        size - left_records[entry], floor - left_weight, k, records, spare, minority
+                        size - left_records[entry], floor - left_weight, k, records, remaining_limit, minority
                     )
                     costs[entry] = cost
                     if cost < best:
@@ -296,7 +300,7 @@ def class_bounds(
                     elif cost < second:
                         second = cost
                 in_weight[:, code] = 0.0
-        least = floor if minority else max(floor, least_squares(size, k, records, spare))
+        least = floor if minority else max(floor, least_squares(size, k, records, remaining_limit))
         floors[group] = floor
         bounds[group] = max(least, best)
         seconds[group] = max(least, second)

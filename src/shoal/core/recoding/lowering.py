@@ -252,6 +252,6 @@ def keys_at(problem: Problem, levels: IntArray, separate: BoolArray | None = Non
     """Pack the groups of each combination at its levels, and the levels, into words."""
     groups = []
     for column, hierarchy in enumerate(problem.hierarchies):
-        every = np.stack([hierarchy.groups(level) for level in range(hierarchy.height + 1)])
-        groups.append(every[levels[column], problem.counts.codes(column)])
+        groups_by_level = np.stack([hierarchy.groups(level) for level in range(hierarchy.height + 1)])
+        groups.append(groups_by_level[levels[column], problem.counts.codes(column)])
     return packed([*groups, *levels] if separate is None else [*groups, *levels, separate])

@@ -311,13 +311,13 @@ def _distinct_labels(labels: Sequence[str], is_single: Sequence[bool]) -> list[s
 def _with_top(groups: Groups, hierarchy: Hierarchy, counts: IntArray) -> Groups:
     """Add a group of all values if the hierarchy has no such group."""
     code = len(groups.leaves)
-    everything = values_of(hierarchy)
-    labels = everything if groups.labels is None else groups.labels[hierarchy.name]
+    all_values = values_of(hierarchy)
+    labels = all_values if groups.labels is None else groups.labels[hierarchy.name]
     return Groups(
         {hierarchy.name: [*labels, unused(labels, (TOP, TOP * 2, TOP * 3))]},
         np.append(groups.leaves, hierarchy.size),
         np.append(groups.records, counts.sum()),
-        lambda group: {"values": everything} if group == code else groups.cover(group),
+        lambda group: {"values": all_values} if group == code else groups.cover(group),
     )
 
 

@@ -137,16 +137,16 @@ def translate_errors(
             "A column has a type that cannot be read: lists, structs, intervals. Leave it out."
         ) from None
     except (duckdb.OutOfMemoryException, MemoryError):
-        where = f" in {str(database.folder)!r}" if database and database.folder else ""
-        advice = [Change("memory_limit", action="Raise {}"), Change(action=f"Free disk space{where}")]
+        location = f" in {str(database.folder)!r}" if database and database.folder else ""
+        advice = [Change("memory_limit", action="Raise {}"), Change(action=f"Free disk space{location}")]
         raise DataError("The database ran out of memory.", advice=advice) from None
     except duckdb.IOException as error:
         if (no_room := _no_room(str(error))) is not None:
             raise OutputError(no_room) from None
         if path is not None and path.suffix.lower() == ".gz":
             raise _damaged(path) from None
-        what = repr(str(path)) if path else "a file"
-        raise DataError(f"The database could not read or write {what}.") from None
+        file_name = repr(str(path)) if path else "a file"
+        raise DataError(f"The database could not read or write {file_name}.") from None
     except (duckdb.Error, pa.ArrowException) as error:
         if re.search(r"^KeyboardInterrupt", str(error), re.MULTILINE):
             raise interrupted() from None  # raised while text was decoded for the database
@@ -156,16 +156,16 @@ def translate_errors(
 def _no_room(error: str) -> str | None:
     """Describe a file that could not be written for lack of space or because of a limit, or return None."""
     text = error.lower()
-    named = re.search(r'file \\?"([^"\\]+)', error)
-    folder = Path(named[1]).parent if named else None
+    match = re.search(r'file \\?"([^"\\]+)', error)
+    folder = Path(match[1]).parent if match else None
     while folder is not None and folder.name.startswith(".") and ".tmp" in folder.name:
         folder = folder.parent  # a temporary folder, which will be removed
-    where = f"in the folder {str(folder)!r}" if folder else "on the disk"
+    location = f"in the folder {str(folder)!r}" if folder else "on the disk"
     if "no space left" in text or "quota" in text:
-        return f"No space is left {where}. Free some space there and run again."
+        return f"No space is left {location}. Free some space there and run again."
     if "file too large" in text:
         return (
-            f"A file {where} would be larger than the limit on the size of files of this process "
+            f"A file {location} would be larger than the limit on the size of files of this process "
             "(ulimit -f). Raise it and run again."
         )
     return None

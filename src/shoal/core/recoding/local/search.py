@@ -153,12 +153,12 @@ class _Search:
         return class_of
 
     def _by_size(self, order: IntArray, begins: BoolArray, ends: IntArray) -> None:
-        waiting = len(ends)
+        pending = len(ends)
         stack = np.zeros((len(order) + 2, 2), np.int64)
-        stack[:waiting] = ends
-        while waiting and not self.is_late():
-            waiting = split_all(
-                order, stack, waiting, begins, self.counts.sizes, self.labels, self.needs, _READS_PER_CHECK
+        stack[:pending] = ends
+        while pending and not self.is_late():
+            pending = split_all(
+                order, stack, pending, begins, self.counts.sizes, self.labels, self.needs, _READS_PER_CHECK
             )
 
     def _by_models(self, order: IntArray, begins: BoolArray, ends: IntArray) -> None:
@@ -261,11 +261,11 @@ class _Search:
         for number, axis in enumerate(self.axes):
             cells = self.labels.level[state.cells[class_of[kept], number, 0]] + axis.low
             levels[np.ix_(np.array(axis.columns), kept)] = cells
-        back = np.empty(len(class_of), np.int64)
-        back[self.order] = np.arange(len(class_of))
+        position = np.empty(len(class_of), np.int64)
+        position[self.order] = np.arange(len(class_of))
         if labels == 1:
-            return recoding_of(self.problem, levels[:, back], ~kept[back])
-        return recoding_of_cells(self.problem, levels[:, back], class_of[back])
+            return recoding_of(self.problem, levels[:, position], ~kept[position])
+        return recoding_of_cells(self.problem, levels[:, position], class_of[position])
 
     def at_node(self, evaluation: Evaluation) -> Recoding:
         """Return a node as a recoding by regions."""

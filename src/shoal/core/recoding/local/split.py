@@ -150,7 +150,7 @@ def divide(order: IntArray, start: int, end: int, axis: int, label: int, labels:
 def split_all(
     order: IntArray,
     ends: IntArray,  # (combinations, 2): a stack of pending classes; changed in place
-    waiting: int,
+    pending: int,
     begins: BoolArray,  # (combinations,): whether a class begins here; changed in place
     sizes: IntArray,
     labels: ClassLabels,
@@ -160,18 +160,18 @@ def split_all(
     """Divide the pending classes; return how many are still pending."""
     records, touched = np.zeros(len(labels.level), np.int64), np.empty(len(labels.level), np.int64)
     gains, children = np.empty(1 if not len(needs.values) else 8), np.empty((8, 2), np.int64)
-    while waiting > 0 and work > 0:
-        start, end = ends[waiting - 1]
-        waiting -= 1
+    while pending > 0 and work > 0:
+        start, end = ends[pending - 1]
+        pending -= 1
         work -= (end - start) * labels.codes.shape[0]
         best_children(order, start, end, sizes, labels, needs, records, touched, gains, children)
         if gains[0] > 0.0:
             middle = divide(order, start, end, children[0, 0], children[0, 1], labels)
-            ends[waiting, 0], ends[waiting, 1] = start, middle
-            ends[waiting + 1, 0], ends[waiting + 1, 1] = middle, end
+            ends[pending, 0], ends[pending, 1] = start, middle
+            ends[pending + 1, 0], ends[pending + 1, 1] = middle, end
             begins[middle] = True
-            waiting += 2
-    return waiting
+            pending += 2
+    return pending
 
 
 @compiled
