@@ -286,10 +286,10 @@ def _class_of_combinations(problem: Problem, columns: Sequence[_ColumnCovers], c
 
 
 def _too_many_suppressed(problem: Problem, evaluation: Evaluation, uncovered: int) -> Infeasible:
-    advice = Change(action="Anonymize this table anew")
+    advice = Change(action="Anonymize this table without a recipe")
     if evaluation.suppressed < problem.records:
         records = plural(evaluation.suppressed, "record")
-        action = f"Anonymize this table anew; a suppression limit of {records} works"
+        action = f"Anonymize this table without a recipe; a suppression limit of {records} works"
         advice = Change("suppression_limit", evaluation.suppressed, action)
     return Infeasible(
         f"{evaluation.suppressed:,} of {problem.records:,} records would have to be suppressed "
