@@ -39,7 +39,7 @@ def both_modes(request: pytest.FixtureRequest) -> Iterator[None]:
         numpy = request.param == "numpy"
 
         def fits_numpy(_: Work, rows: int, *, sorts: bool = True) -> bool:
-            return numpy and (rows <= compilation._FEW or not sorts)
+            return numpy and (rows <= compilation._MAX_SORTED_ROWS or not sorts)
 
         patch.setattr(Work, "fits_numpy", fits_numpy)
         yield

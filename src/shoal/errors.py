@@ -11,15 +11,15 @@
     │   └── OutputError       the release cannot be written there
     ├── Infeasible          no acceptable recoding: exit code 1, with the nearest miss
     ├── ReleaseRefused      a finding that the policy lists under `fail`: exit code 1, with the findings
-    ├── OutOfTime           the seconds ran out before an acceptable node was seen: exit code 1
-    └── InternalError       a defect of shoal, never of its user
+    ├── OutOfTime           the time limit was reached before an acceptable node was found: exit code 1
+    └── InternalError       a defect of shoal, not a mistake of the user
 
 An error has parts: what is wrong (`text`), which kind of problem it is (`code`), the setting it is about
 (`field` or `option`) and what to change (`advice`). `shoal.wording.message` makes the text for Python, the
 command line or the studio from these parts. No code looks into that text.
 
-No message contains a value of the data. Useful values are in the exception's `values`, as a note in the
-traceback says. The CLI prints them only with `--reveal`.
+No message contains a value of the data. Values that help are in the exception's `values`, and a note in the
+traceback points to them. The CLI prints them only with `--reveal`.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class ShoalError(Exception):
     advice_intro: str = ""
     """The text before the advice if the advice is a list."""
     file_names: Mapping[str, str] = MappingProxyType({})
-    """The names of files in the message, by path, if they are not called by their path."""
+    """The names that replace paths of files in the message."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class ShoalError(Exception):
             code: the kind of problem, if it is not that of the class.
             field: the entry of a policy, a request or a form that the error is about.
             option: the parameter that is wrong. The message begins with its name.
-            advice: what to change. Any one of these changes solves the problem.
+            advice: the changes that help. Each of them solves the problem by itself.
             values_label: the heading of the list of values.
 
         """
@@ -121,7 +121,7 @@ class UnknownName(UsageError):
     def __init__(
         self, name: str, kind: str, available: Iterable[str], *, listed: bool = True, field: str | None = None
     ) -> None:
-        """Take the unknown name and the names that exist, which are listed in the order given."""
+        """Store the unknown name; the message lists the `available` names if `listed`."""
         names = list(available)
         available_names = f" Available: {enumerate_names(names) or 'none'}." if listed else ""
         super().__init__(
@@ -135,7 +135,7 @@ class CannotHonour(UsageError):
     code = "cannot-honour"
 
     def __init__(self, reason: str, *, algorithm: str | None = None, advice: Iterable[Change] = ()) -> None:
-        """Take the reason; it becomes part of a sentence if the `algorithm` is given."""
+        """Store the reason; with an `algorithm`, it is the end of a sentence that names the algorithm."""
         self.reason = reason if algorithm is None else f"{reason}."
         named = "" if algorithm is None else f"Algorithm {algorithm!r} cannot honour this policy: "
         super().__init__(f"{named}{self.reason}", advice=advice)
@@ -161,7 +161,7 @@ class Infeasible(ShoalError):
         advice_intro: str = "",
         code: str | None = None,
     ) -> None:
-        """Take the reason, which continues the heading, and the changes that work."""
+        """Store the reason, which continues the heading, and the changes that work."""
         text = f"{heading}: {reason}" if heading else f"{reason[:1].upper()}{reason[1:]}"
         super().__init__(text, advice=advice, code=code)
         self.reason, self.advice_intro = reason, advice_intro
@@ -173,24 +173,24 @@ class Infeasible(ShoalError):
 
 
 class ReleaseRefused(ShoalError):
-    """A release was refused for a finding that the policy lists under `fail`; `findings` has it by name."""
+    """A release has findings that the policy lists under `fail`; `findings` holds them by name."""
 
     code = "release-refused"
 
     def __init__(self, text: str, findings: dict[str, list[dict[str, object]]] | None = None) -> None:
-        """Carry the findings as plain values."""
+        """Store the findings as plain values."""
         super().__init__(text)
         self.findings = findings or {}
 
 
 class OutOfTime(ShoalError):
-    """The seconds ran out before an acceptable node was seen."""
+    """The time limit was reached before an acceptable node was found."""
 
     code = "out-of-time"
 
 
 class InternalError(ShoalError):
-    """A defect of shoal, never of its user."""
+    """A defect of shoal, not a mistake of the user."""
 
     code = "internal"
 

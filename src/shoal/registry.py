@@ -1,6 +1,6 @@
-"""Plug-ins by name, and their options: type in words, default and meaning, read from the class.
+"""Plug-ins by name, and descriptions of their options: type, default and meaning.
 
-The meaning of an option is the text below its field, where an editor looks for it too.
+The meaning of an option is the text below its field in the class, where editors find it, too.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def _class_source(home: str) -> ast.ClassDef | None:
 
 
 class Registry(Generic[Plugin]):
-    """One kind of plug-in: its built-in names and those of third parties' entry points."""
+    """The plug-ins of one kind: the built-in ones, and those that entry points of other packages add."""
 
     def __init__(self, kind: str, built_in: Mapping[str, str]) -> None:
         """Store the kind, such as 'model', and the built-in plug-ins as name -> 'module:Class'."""
@@ -57,7 +57,7 @@ class Registry(Generic[Plugin]):
         self._built_in = dict(built_in)
 
     @cached_property
-    def _homes(self) -> dict[str, str]:
+    def _locations(self) -> dict[str, str]:
         from importlib.metadata import entry_points
 
         third_party = {e.name: e.value for e in entry_points(group=f"shoal.{self.kind}s")}
@@ -70,31 +70,31 @@ class Registry(Generic[Plugin]):
 
     def __iter__(self) -> Iterator[str]:
         """Yield every name, sorted."""
-        return iter(sorted(self._homes))
+        return iter(sorted(self._locations))
 
     def load(self, name: str) -> type[Plugin]:
-        """Import the class behind a name."""
-        home = self._homes.get(name)
-        if home is None:
+        """Import the class of a plug-in."""
+        location = self._locations.get(name)
+        if location is None:
             raise UnknownName(name, self.kind, self)
-        module, _, attribute = home.partition(":")
-        loaded: type[Plugin] = getattr(import_module(module), attribute)
-        return loaded
+        module, _, attribute = location.partition(":")
+        plugin: type[Plugin] = getattr(import_module(module), attribute)
+        return plugin
 
     def summary(self, name: str) -> str:
         """Return the first line of a plug-in's docstring, without importing the plug-in if possible."""
-        written = self._source(name)
-        return first_line(ast.get_docstring(written) if written else self.load(name).__doc__)
+        source = self._source(name)
+        return first_line(ast.get_docstring(source) if source else self.load(name).__doc__)
 
     def promise(self, name: str, attribute: str) -> object:
-        """Return a class attribute that is a literal, without importing the plug-in if possible.
+        """Return a class attribute whose value is a literal, without importing the plug-in if possible.
 
-        None if the source of the class does not set it.
+        Return None if the source of the class does not set it.
         """
-        written = self._source(name)
-        if written is None:
+        source = self._source(name)
+        if source is None:
             return getattr(self.load(name), attribute, None)
-        for statement in written.body:
+        for statement in source.body:
             match statement:
                 case (
                     ast.AnnAssign(target=ast.Name(id=target), value=ast.expr() as value)
@@ -104,40 +104,42 @@ class Registry(Generic[Plugin]):
         return None
 
     def _source(self, name: str) -> ast.ClassDef | None:
-        """Return the parsed source of a plug-in's class, or None if it has none."""
-        return _class_source(self._homes[name])
+        """Return the parsed source of a plug-in's class, or None if there is no source file."""
+        return _class_source(self._locations[name])
 
     def create(self, name: str, options: Mapping[str, Any] | None = None) -> Plugin:
-        """Build a plug-in from its name and options; refuse options that it does not have."""
-        loaded: Any = self.load(name)
-        fields = {field.name: field for field in dataclasses.fields(loaded)}
-        given = dict(options or {})
-        for option in given:
+        """Create a plug-in from its name and options; raise UnknownName for an unknown option."""
+        plugin_class: Any = self.load(name)
+        fields = {field.name: field for field in dataclasses.fields(plugin_class)}
+        arguments = dict(options or {})
+        for option in arguments:
             if option not in fields:
                 raise UnknownName(option, f"option of {name}", fields, field=option)
-        missing = [f for f, d in fields.items() if f not in given and default_of(d) is ...]
+        missing = [name for name in fields if name not in arguments and default_of(fields[name]) is ...]
         if missing:
             message = f"{self.kind.capitalize()} {name} needs {', '.join(missing)}."
             raise PolicyError(message, field=missing[0])
-        hints = _hints(loaded)
-        takes = {option: field.metadata.get("takes") for option, field in fields.items()}
-        built: Plugin = loaded(**{o: checked(name, o, v, hints[o], takes[o]) for o, v in given.items()})
-        return built
+        hints = _hints(plugin_class)
+        for option, value in arguments.items():
+            type_text = fields[option].metadata.get("takes")
+            arguments[option] = validate_option(name, option, value, hints[option], type_text)
+        plugin: Plugin = plugin_class(**arguments)
+        return plugin
 
     def name_of(self, plugin: Plugin) -> str:
-        """Return the registered name of a plug-in, or the name of its class; imports nothing."""
-        for name, home in self._homes.items():
-            module, _, attribute = home.partition(":")
+        """Return the registered name of a plug-in, or else the name of its class. Imports nothing."""
+        for name, location in self._locations.items():
+            module, _, attribute = location.partition(":")
             if getattr(sys.modules.get(module), attribute, None) is type(plugin):
                 return name
         return type(plugin).__name__
 
     def options(self, name: str) -> tuple[Option, ...]:
-        """Return the options, each with its type in words, its default and its meaning."""
+        """Return the options of a plug-in."""
         return options_of(self.load(name))
 
     def needs_options(self, name: str) -> bool:
-        """Return whether an option must be given."""
+        """Return whether some option has no default."""
         return any(option.required for option in self.options(name))
 
 
@@ -149,21 +151,22 @@ def _adapter(kind: Any) -> TypeAdapter[Any]:
     return TypeAdapter(kind, config=ConfigDict(arbitrary_types_allowed=True))
 
 
-def checked(name: str, option: str, value: object, kind: Any, takes: str | None = None) -> object:
-    """Convert an option's value to its type, or raise; `takes` describes the type in words."""
+def validate_option(name: str, option: str, value: object, kind: Any, takes: str | None = None) -> object:
+    """Convert an option's value to its type, or raise PolicyError; `takes` describes the type in words."""
     try:
         if isinstance(value, bool) and bool not in (kind, *get_args(kind)):
             raise ValueError  # Python treats true as 1
         result: object = _adapter(kind).validate_python(value)
-    except ValueError:  # a ValidationError of pydantic is one, too
+    except ValueError:  # the base class of pydantic's ValidationError
         raise PolicyError(
-            f"Option {option} of {name} must be {takes or wanted(kind)}, got {quote(value)}.", field=option
+            f"Option {option} of {name} must be {takes or expected_value(kind)}, got {quote(value)}.",
+            field=option,
         ) from None
     return result
 
 
-BROKEN_RULE = "broken_rule"  # the type of a pydantic error that was raised by one of our checks
-# The rules that pydantic names in its errors, by the type of the error.
+BROKEN_RULE = "broken_rule"  # the type of the pydantic errors that `broken_rule` returns
+# How messages word the rules of pydantic, by the type of its error.
 _BOUNDS = {
     "string_too_long": "at most {max_length:,} characters long",
     "greater_than_equal": "at least {ge:,}",
@@ -210,29 +213,29 @@ _WORDS: dict[Any, tuple[str, str]] = {
 
 @dataclass(frozen=True)
 class Option:
-    """One option of a plug-in, described for people."""
+    """The description of an option of a plug-in."""
 
     name: str
     type: str
-    """Its type in words; literal values are between backticks."""
+    """The type in words; literal values are between backticks."""
     default: object
-    """Its default; `...` if it must be given."""
+    """The default; `...` if the option is required."""
     meaning: str
-    """A sentence or two, or empty."""
+    """One or two sentences, or empty."""
     kind: str = "text"
-    """The form field that it needs: `whole`, `number`, `flag`, `choice`, `text` or `structure`, or what the
-    field's metadata names, such as `column`."""
+    """The form field for the option: `whole`, `number`, `flag`, `choice`, `text` or `structure`, or the kind
+    in the metadata of the field, such as `column`."""
     choices: tuple[str, ...] = ()
-    """The values of a `choice`, as they are written."""
+    """The values of a `choice`, as a policy writes them."""
 
     @property
     def required(self) -> bool:
-        """Whether it must be given."""
+        """Whether the option has no default."""
         return self.default is ...
 
     @property
     def default_text(self) -> str:
-        """Its default in words."""
+        """The default in words."""
         if self.required:
             return "required"
         if isinstance(self.default, bool):
@@ -242,7 +245,7 @@ class Option:
         return "none" if self.default in (None, (), [], "") else f"`{self.default}`"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as plain values."""
+        """Return the description as plain values, for JSON."""
         default = None if self.required else self.default
         default = float(default) if isinstance(default, Decimal) else default
         parts = {name: getattr(self, name) for name in ("name", "type", "meaning")}
@@ -277,22 +280,22 @@ def options_of(kind: Any) -> tuple[Option, ...]:
 
 
 def choices_of(kind: Any) -> tuple[str, ...]:
-    """Return the values to choose from that a type allows, as they are written.
+    """Return the values that a type allows, as a policy writes them; empty if they are not a fixed list.
 
     >>> choices_of(bool | Literal["any"]), choices_of(Literal["a", "b"] | None), choices_of(bool)
     (('true', 'false', 'any'), ('a', 'b'), ())
     """
-    origin, inside = get_origin(kind), get_args(kind)
+    origin, arguments = get_origin(kind), get_args(kind)
     if origin is Literal:
-        return tuple(map(str, inside))
+        return tuple(map(str, arguments))
     if isinstance(kind, type) and issubclass(kind, Enum):
         return tuple(str(part.value) for part in kind)
     if origin not in (Union, UnionType):
         return ()
-    named = [choices_of(part) for part in inside if part not in (NoneType, bool)]
-    if not named or not all(named):
+    choices = [choices_of(part) for part in arguments if part not in (NoneType, bool)]
+    if not choices or not all(choices):
         return ()
-    return (*(("true", "false") if bool in inside else ()), *(name for names in named for name in names))
+    return (*(("true", "false") if bool in arguments else ()), *(name for names in choices for name in names))
 
 
 _KINDS: dict[Any, str] = {bool: "flag", int: "whole", float: "number", Decimal: "number", str: "text"}
@@ -326,30 +329,30 @@ def in_words(kind: Any, *, several: bool = False) -> str:
     >>> in_words(bool | Literal["any"])
     'true, false or `any`'
     """
-    origin, inside = get_origin(kind), get_args(kind)
+    origin, arguments = get_origin(kind), get_args(kind)
     if origin in (Union, UnionType):
-        parts = [part for part in inside if part is not NoneType]
+        parts = [part for part in arguments if part is not NoneType]
         if bool in parts and len(parts) > 1:  # true and false are two choices in addition to the others
             others = [in_words(part, several=several) for part in parts if part is not bool]
             return _either(["true", "false", *others])
         return _either([in_words(part, several=several) for part in parts])
     if origin is Literal:
-        return _either([f"`{part}`" for part in inside])
+        return _either([f"`{part}`" for part in arguments])
     if isinstance(kind, type) and issubclass(kind, Enum):
         return _either([f"`{part.value}`" for part in kind])
     if isinstance(origin, type) and issubclass(origin, Mapping):
         return "mappings" if several else "mapping"
     if isinstance(origin, type) and issubclass(origin, Collection):
-        of = f" of {in_words(inside[0], several=True)}" if inside else ""
-        return f"list{'s' if several else ''}{of}"
+        elements = f" of {in_words(arguments[0], several=True)}" if arguments else ""
+        return f"list{'s' if several else ''}{elements}"
     return _WORDS[kind][several] if kind in _WORDS else str(getattr(kind, "__name__", kind))
 
 
-def wanted(kind: Any) -> str:
-    """Describe what to write for a type.
+def expected_value(kind: Any) -> str:
+    """Describe the expected value of a type, for "must be ...".
 
-    >>> wanted(int), wanted(str | None), wanted(Literal["a", "b"]), wanted(bool)
-    ('a whole number', 'text', "'a' or 'b'", 'true or false')
+    >>> [expected_value(kind) for kind in (int, str | None, Literal["a", "b"], bool)]
+    ['a whole number', 'text', "'a' or 'b'", 'true or false']
     """
     words = in_words(kind).replace("`", "'")
     return f"a {words}" if words.startswith(("whole", "number", "list", "mapping")) else words
@@ -370,14 +373,14 @@ def meanings_of(kind: type) -> Mapping[str, str]:
 
 @cache
 def _class_meanings(kind: type) -> Mapping[str, str]:
-    """Read the texts of one class; empty without its source."""
+    """Read the texts of one class; empty if its source is not available."""
     try:
-        (written,) = ast.parse(textwrap.dedent(inspect.getsource(kind))).body
+        (source,) = ast.parse(textwrap.dedent(inspect.getsource(kind))).body
     except (OSError, TypeError, SyntaxError):
         return {}
     meanings = {}
-    for field, below in pairwise(getattr(written, "body", ())):
-        match field, below:
+    for statement, following in pairwise(getattr(source, "body", ())):
+        match statement, following:
             case (
                 ast.AnnAssign(target=ast.Name(id=name)) | ast.Assign(targets=[ast.Name(id=name)]),
                 ast.Expr(value=ast.Constant(value=str(text))),

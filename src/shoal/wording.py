@@ -33,7 +33,7 @@ class Change:
     action: str = ""
     current: object = None
     subject: str = ""  # the model that the option belongs to, if several have it
-    label: str = ""  # the name of a higher max_level, if the levels are fixed
+    label: str = ""  # what the message calls the change if the value is a mapping of columns to levels
     others: tuple[str, ...] = ()  # further options that the action applies to
 
     @property
@@ -62,11 +62,11 @@ def message(error: Message, audience: Audience) -> str:
     """
     subject = f"{option_name(error.option, audience)} " if error.option else ""
     advice = advice_text(error.advice, audience, error.advice_intro)
-    words = f"{subject}{error.text} {advice}".rstrip()
+    text = f"{subject}{error.text} {advice}".rstrip()
     for path, name in error.file_names.items():
-        words = words.replace(path, name)
-    words = re.sub(rf"\S{{{_MAX_PATH + 1},}}", lambda word: shorten(word[0], _MAX_QUOTED), words)
-    return shorten(words, _MAX_MESSAGE)
+        text = text.replace(path, name)
+    text = re.sub(rf"\S{{{_MAX_PATH + 1},}}", lambda word: shorten(word[0], _MAX_QUOTED), text)
+    return shorten(text, _MAX_MESSAGE)
 
 
 def advice_text(changes: Sequence[Change], audience: Audience = "python", intro: str = "") -> str:
@@ -128,19 +128,19 @@ def quote(value: object) -> str:
 
 
 def shorten(text: str, limit: int) -> str:
-    """Leave out the middle of a long text; its end may say what to do.
+    """Replace the middle of a long text by dots; the end is kept because it may say what to do.
 
     >>> shorten("a short text", 12), shorten("a longer text than that", 12)
     ('a short text', 'a lon...that')
     """
     if len(text) <= limit:
         return text
-    after = (limit - 3) // 2
-    return f"{text[: limit - 3 - after]}...{text[len(text) - after :]}"
+    kept_end = (limit - 3) // 2
+    return f"{text[: limit - 3 - kept_end]}...{text[len(text) - kept_end :]}"
 
 
 def enumerate_names(names: Sequence[str]) -> str:
-    """List names, at most as many as fit into a message."""
+    """List names, and the number of those that do not fit into a message."""
     shown = [shorten(name, _MAX_QUOTED) for name in names[:_MAX_NAMES]]
     more = f" and {len(names) - _MAX_NAMES:,} more" if len(names) > _MAX_NAMES else ""
     return f"{', '.join(shown)}{more}"
@@ -181,7 +181,7 @@ def percent(share: float) -> str:
 
 
 def above_optimum(loss: float, lower_bound: float | None) -> str:
-    """Describe how far a loss is from the optimum, rounded up, given a lower bound on all losses.
+    """Describe how far a loss is above the optimum, given a lower bound on all losses; rounded up.
 
     >>> [above_optimum(1.0632, bound) for bound in (1.0632, 1, 0.5)]
     ['at the optimum', 'at most 6.4% above the optimum', 'at most 113% above the optimum']
@@ -235,7 +235,9 @@ def same(name: str, other: str) -> bool:
 
 
 def match_trimmed(name: str, names: Iterable[str]) -> str:
-    """Return the only name that differs from the given one by surrounding space alone; else the given one.
+    """Return the name in `names` that differs only by surrounding space, if there is exactly one.
+
+    Otherwise return the given name.
 
     >>> match_trimmed("ward", ["age", "ward "]), match_trimmed("ward", ["ward", "ward "])
     ('ward ', 'ward')
@@ -251,7 +253,7 @@ def _normalized(name: str) -> str:
 
 
 def one_value_text(columns: Sequence[str]) -> str:
-    """Return the text that columns with one value count as retained.
+    """Return a note that columns with one value count as retained.
 
     >>> one_value_text(["land"])
     'land has one value in the input, and counts as retained'

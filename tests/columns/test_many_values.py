@@ -42,7 +42,7 @@ NUMBERS = st.one_of(
 def _both(function: Callable[..., object], *args: object) -> tuple[object, object]:
     results = []
     for many in (1, 1 << 40):
-        with patch.object(builder, "_MANY", many):
+        with patch.object(builder, "_MIN_ARRAY_TEXTS", many):
             results.append(function(*args))
     return results[0], results[1]
 
@@ -55,7 +55,7 @@ def test_numbers_read_as_an_array_are_judged_as_one_by_one(texts: list[str]) -> 
     for function in (decimal_of, unknown_codes):
         by_array, one_by_one = _both(function, texts)
         assert by_array == one_by_one
-    with patch.object(builder, "_MANY", 1):
+    with patch.object(builder, "_MIN_ARRAY_TEXTS", 1):
         numbers = plain_numbers(texts)
     if numbers is not None:
         exact = [number_of(text) for text in texts]

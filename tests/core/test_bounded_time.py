@@ -118,8 +118,8 @@ def test_a_large_lattice_is_bounded_while_it_is_searched() -> None:
         phases.append((phase, total))
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(contour, "LARGEST_HELD", 30)
-        patch.setattr("shoal.core.evaluator.LARGEST_HELD", 30)
+        patch.setattr(contour, "MAX_STORED_NODES", 30)
+        patch.setattr("shoal.core.evaluator.MAX_STORED_NODES", 30)
         patch.setattr(projection, "_SIZES", (30,))
         patch.setattr("shoal.core.evaluator._REPORT_EVERY", -1.0)
         _, found = search(case.problem(), ALGORITHMS.create("contour"), progress=progress)
@@ -260,11 +260,11 @@ def test_elsewhere_ctrl_c_ends_a_search_without_a_question(inputs: Path) -> None
     code = (
         "import os, signal, sys; from shoal.core.evaluator import Evaluator\n"
         "import shoal.files.signals; shoal.files.signals.GRACE = 600\n"
-        "real = Evaluator._note\n"
+        "real = Evaluator._record\n"
         "def note(self, evaluation):\n"
         "    os.kill(os.getpid(), signal.SIGINT) if self.nodes_evaluated == 9 else None\n"
         "    return real(self, evaluation)\n"
-        "Evaluator._note = note\n"
+        "Evaluator._record = note\n"
         "from shoal.__main__ import main; sys.exit(main())\n"
     )
     words = ["anonymize", "t.csv", "--policy", "p.yaml", "--output", "o.csv", "--seconds", "none"]

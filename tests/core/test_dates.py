@@ -131,9 +131,9 @@ def _when(*parts: int) -> datetime | None:
 @given(st.lists(usual_texts(), max_size=20))
 def test_the_usual_ways_are_read(drawn: list[tuple[str, datetime | None, datetime | None]]) -> None:
     texts = [text for text, _, _ in drawn]
-    assert dates.usual(texts).tolist() == [moment for _, moment, _ in drawn]
-    assert dates.usual(texts, months_first=True).tolist() == [moment for _, _, moment in drawn]
-    written = dates.as_iso(texts, dates.usual(texts))
+    assert dates.parse_usual(texts).tolist() == [moment for _, moment, _ in drawn]
+    assert dates.parse_usual(texts, months_first=True).tolist() == [moment for _, _, moment in drawn]
+    written = dates.as_iso(texts, dates.parse_usual(texts))
     assert {text: naive(iso, None) for text, iso in written.items()} == {t: m for t, m, _ in drawn if m}
 
 
@@ -141,7 +141,7 @@ def test_the_usual_ways_are_read(drawn: list[tuple[str, datetime | None, datetim
     "text", ["", "x", "05.03/2024", "2024-3", "5.3.24", "05.03.2024 14", "\u0665.3.2024", "a\0b"]
 )
 def test_what_is_no_date_is_none(text: str) -> None:
-    assert np.isnat(dates.usual([text, "05.03.2024"])).tolist() == [True, False]
+    assert np.isnat(dates.parse_usual([text, "05.03.2024"])).tolist() == [True, False]
 
 
 @settings(max_examples=examples(60), deadline=None)

@@ -125,9 +125,9 @@ def test_a_walk_spreads_what_every_node_counted_alone_has(room: int, case: Case,
     nodes = np.array(list(product(*map(range, lattice.shape))))
     some = nodes[data.draw(st.lists(st.booleans(), min_size=len(nodes), max_size=len(nodes)))]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(walk, "_ROOM", room)
+        patch.setattr(walk, "_OUTPUT_SIZE", room)
         patch.setattr(compilation.work, "loaded", data.draw(st.booleans()))
-        patch.setattr(compilation.work, "spent", 0)
+        patch.setattr(compilation.work, "numpy_rows", 0)
         tree = walk.Walk(wide, problem.hierarchies, lattice)
         order = np.lexsort(some[:, tree.order[::-1]].T)[::-1] if len(some) else []
         found = tree.spread(some[order], -1, len(case.rows) + 1)

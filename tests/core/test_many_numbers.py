@@ -54,13 +54,13 @@ def outcome(make: Callable[[], Any]) -> Any:
 
 def results(rule: Banded, texts: Sequence[str], many: int) -> tuple[Any, ...]:
     domain = Domain("number", pa.array(texts), tuple(texts))
-    with patch("shoal.core.hierarchy.builder._MANY", many):
+    with patch("shoal.core.hierarchy.builder._MIN_ARRAY_TEXTS", many):
         hierarchy = outcome(lambda: rule.bind(domain))
         if not isinstance(hierarchy, tuple):
             groups = [hierarchy.groups(level).tolist() for level in range(hierarchy.height + 1)]
             where = None if hierarchy.positions is None else list(map(repr, hierarchy.positions.tolist()))
             hierarchy = hierarchy.labels, groups, hierarchy.bounds, where
-        return outcome(lambda: rule.settled(texts)), outcome(lambda: rule.labels(texts)), hierarchy
+        return outcome(lambda: rule.with_fixed_style(texts)), outcome(lambda: rule.labels(texts)), hierarchy
 
 
 @settings(max_examples=examples(2000), deadline=None)

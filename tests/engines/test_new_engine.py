@@ -60,7 +60,7 @@ def sqlite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Add the engine, and return a database with the table `people`."""
     (tmp_path / "sqlite_engine.py").write_text(textwrap.dedent(FILE))
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setitem(vars(ENGINES), "_homes", {**ENGINES._homes, **LINE})
+    monkeypatch.setitem(vars(ENGINES), "_locations", {**ENGINES._locations, **LINE})
     importlib.invalidate_caches()
     database = tmp_path / "people.db"
     connection = ibis.sqlite.connect(database)

@@ -213,7 +213,7 @@ def test_what_is_decoded_is_read_from_any_place(
     path = tmp_path / f"data{ending}"
     content = text_files.MARKS.get(encoding, b"") + text.encode(encoding.removesuffix("-sig"))
     path.write_bytes(gzip.compress(content) if ending == ".csv.gz" else content)
-    with patch.object(text_files, "_PART", part):
+    with patch.object(text_files, "_CHUNK_BYTES", part):
         files = DecodedText(path, encoding)
     wanted = text.encode()
     with files.open(files.address) as file:
@@ -430,7 +430,7 @@ def test_no_encoding_lets_a_broken_line_swallow_others(tmp_path: Path, fault: st
 def test_a_broken_letter_of_utf_16_is_told_as_such(
     tmp_path: Path, broken: bytes, line: int, part: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(text_files, "_PART", part)
+    monkeypatch.setattr(text_files, "_CHUNK_BYTES", part)
     (tmp_path / "data.csv").write_bytes("a,b\nSECRET,2\n".encode("utf-16") + broken)
     with pytest.raises(DataError) as caught:
         counted(tmp_path / "data.csv")

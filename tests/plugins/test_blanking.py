@@ -34,7 +34,7 @@ def nothing() -> None:
 @pytest.fixture(params=["least", "greedy"])
 def way(request: Any, monkeypatch: Any) -> str:
     """Both ways, whatever the number of classes."""
-    monkeypatch.setattr(blanking, "_FEW", 12 if request.param == "least" else 0)
+    monkeypatch.setattr(blanking, "_MAX_EXACT_CLASSES", 12 if request.param == "least" else 0)
     return str(request.param)
 
 
@@ -68,7 +68,7 @@ def released(
 def test_every_class_passes_every_model(start: Any, data: Any, few: int) -> None:
     case, problem, node = start
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(blanking, "_FEW", few)
+        patch.setattr(blanking, "_MAX_EXACT_CLASSES", few)
         blanks, gone = blanked(problem, node, check=nothing)
     of, refused = combination_of(case, problem), refused_rows(case, node)
     assert not (blanks & gone).any()
@@ -128,7 +128,7 @@ def test_greedy_costs_no_less_than_the_least_and_no_more_than_suppressing(start:
     sizes, weights, costs = problem.counts.sizes, np.array(case.weights), []
     for few in (12, 0):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(blanking, "_FEW", few)
+            patch.setattr(blanking, "_MAX_EXACT_CLASSES", few)
             blanks, gone = blanked(problem, node, check=nothing)
         costs.append((sizes * (weights @ blanks)).sum() + sizes[gone].sum() * weights.sum())
     assert costs[0] <= costs[1] + 1e-9 <= len(refused_rows(case, node)) * weights.sum() + 2e-9
@@ -141,7 +141,7 @@ def test_the_order_of_rows_does_not_matter(start: Any, random: Any, few: int) ->
     order = list(range(len(case.rows)))
     random.shuffle(order)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(blanking, "_FEW", few)
+        patch.setattr(blanking, "_MAX_EXACT_CLASSES", few)
         one = blanked(problem, node, check=nothing)
         other = blanked(case.problem(order), node, check=nothing)
     assert all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
@@ -204,7 +204,7 @@ def test_classes_that_may_not_be_united_pass_too(start: Any, data: Any, few: int
     case, problem, node = start
     most = data.draw(st.integers(case.k, 2 * case.k))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(blanking, "_FEW", few)
+        patch.setattr(blanking, "_MAX_EXACT_CLASSES", few)
         blanks, gone = blanked(at_most(problem, most), node, check=nothing)
     assert not (blanks & gone).any()
     for labels, positions in released(case, problem, node, blanks, gone).items():

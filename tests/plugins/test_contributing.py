@@ -82,8 +82,8 @@ def added(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     for name, folder, module, kind, code in EXAMPLES:
         (tmp_path / f"example_{module}.py").write_text(code, encoding="utf-8")
         registry = REGISTRIES[folder]
-        homes = {**registry._homes, name: f"example_{module}:{kind}"}
-        monkeypatch.setitem(vars(registry), "_homes", homes)
+        homes = {**registry._locations, name: f"example_{module}:{kind}"}
+        monkeypatch.setitem(vars(registry), "_locations", homes)
         names[folder] = name
     importlib.invalidate_caches()
     return names

@@ -429,6 +429,6 @@ def test_all_minimal_refuses_a_metric_that_is_not_monotone_and_samarati_does_not
 
 @pytest.mark.parametrize("name", ["samarati", "all-minimal", "ola", "incognito"])
 def test_a_lattice_too_large_to_hold_is_refused(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pruning, "LARGEST_HELD", 8)
+    monkeypatch.setattr(pruning, "MAX_STORED_NODES", 8)
     with pytest.raises(CannotHonour, match=r"the lattice has 9 nodes, more than can be .* Use 'contour'"):
         search(stairs(2, 3, 8).problem(), ALGORITHMS.create(name))

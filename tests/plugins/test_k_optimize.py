@@ -141,7 +141,7 @@ def test_bounds_hold_for_every_set_between_head_and_tail(problem: Problem, data:
     )  # fmt: skip
     head = problem_cuts.head(state == cut_tables.HEAD)
     assert math.isclose(exact, head.cost)
-    assert head.gone == gone
+    assert head.suppressed == gone
     tail = np.flatnonzero(state == cut_tables.TAIL)
     for size in range(len(tail) + 1):
         for some in combinations(tail.tolist(), size):
@@ -152,14 +152,14 @@ def test_bounds_hold_for_every_set_between_head_and_tail(problem: Problem, data:
                 single = head.cuts.copy()
                 single[cut] = True
                 one = problem_cuts.head(single)
-                assert one.gone - gone == lost[cut] <= whole.gone - gone
+                assert one.suppressed - gone == lost[cut] <= whole.suppressed - gone
                 if not useful[cut]:  # the lemma
                     without = cuts.copy()
                     without[cut] = False
                     other = problem_cuts.head(without)
-                    assert (other.cost, other.gone) <= (whole.cost, whole.gone)
-                    assert other.gone <= whole.gone
-            if whole.gone > problem_cuts.limit:
+                    assert (other.cost, other.suppressed) <= (whole.cost, whole.suppressed)
+                    assert other.suppressed <= whole.suppressed
+            if whole.suppressed > problem_cuts.limit:
                 continue
             assert whole.cost >= bound - 1e-6
             for cut in tail:
@@ -283,7 +283,7 @@ def test_one_cut_more_or_less_costs_what_it_says(problem: Problem, data: st.Data
         places,
         {(int(c), int(at)) for c, at in zip(column[cuts], problem_cuts.ranks[cuts], strict=True)},
     )
-    assert head.gone == told[1]
+    assert head.suppressed == told[1]
     assert told[0] == math.inf or math.isclose(problem_cuts.loss(head.cost), told[0], abs_tol=1e-9)
     state = np.where(cuts, cut_tables.HEAD, cut_tables.OUT).astype(np.uint8)
     classes = problem_cuts.classes(cuts)
@@ -305,7 +305,7 @@ def test_one_cut_more_or_less_costs_what_it_says(problem: Problem, data: st.Data
         one = problem_cuts.head(other)
         change, records = (costs[cut], gone[cut]) if cuts[cut] else (more[cut], lost[cut])
         assert math.isclose(one.cost, head.cost + change, abs_tol=1e-6)
-        assert one.gone == head.gone + records
+        assert one.suppressed == head.suppressed + records
 
 
 @settings(max_examples=examples(100), deadline=None)
@@ -473,7 +473,7 @@ def test_what_looks_like_another_label_is_told_apart_and_proven(odd: Any, data: 
         head = problem_cuts.head(cuts)
         cost = of_released(looks(problem, problem_cuts, cuts), problem_cuts.k)
         assert cost == head.cost
-        if head.gone <= problem_cuts.limit:
+        if head.suppressed <= problem_cuts.limit:
             truth = min(truth, cost)
     release = shoal.anonymize(table, wish)
     found = release.evaluation

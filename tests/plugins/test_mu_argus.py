@@ -236,8 +236,8 @@ def test_it_is_its_naive_twin_and_leaves_no_tested_combination_rare(
     algorithm = MuArgus({f"c{column}": level for column, level in more.items()})
     with pytest.MonkeyPatch.context() as patch:
         if slowly:  # as for tables too large to be held
-            patch.setattr(counting, "_HELD", 0)
-            patch.setattr(counting, "_FEW", 0)
+            patch.setattr(counting, "_MAX_TALLIES", 0)
+            patch.setattr(counting, "_MAX_DIRECT_CELLS", 0)
         found = algorithm.search(problem, Evaluator(problem))
     assert found.node == naive_node(case, more)
     before: list[Cells] = [

@@ -101,7 +101,7 @@ def test_contour_matches_the_oracle_for_pairs_of_models(case: Case) -> None:
 @given(case=cases() | edges())
 def test_contour_node_by_node_matches_the_oracle(case: Case) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(evaluator, "LARGEST_HELD", 0)
+        patch.setattr(evaluator, "MAX_STORED_NODES", 0)
         check(case, "contour")
 
 
@@ -200,12 +200,12 @@ def test_a_search_with_numpy_returns_and_costs_the_same_as_a_compiled_one(
     budget = data.draw(st.sampled_from([math.inf, 0, 3000, 900_000]))
     with pytest.MonkeyPatch.context() as patch, suppress(CannotHonour, Infeasible):
         compiled = search(case.problem(), ALGORITHMS.create(name))[1]
-        patch.setattr(compilation, "_BUDGET", budget)
+        patch.setattr(compilation, "_NUMPY_BUDGET", budget)
         patch.setattr(compilation.work, "loaded", False)
-        patch.setattr(compilation.work, "spent", 0)
+        patch.setattr(compilation.work, "numpy_rows", 0)
         patch.setattr(walk, "_NUMPY_STEPS", data.draw(st.sampled_from([1, 2, 200])))
         assert search(case.problem(), ALGORITHMS.create(name))[1] == compiled
-        assert compilation.work.loaded == (budget < compilation.work.spent)
+        assert compilation.work.loaded == (budget < compilation.work.numpy_rows)
 
 
 @pytest.mark.parametrize("metric", ["discernibility", "non-uniform-entropy"])
@@ -217,7 +217,7 @@ def test_larger_searches_with_numpy_cost_the_same(
         problem = replace(larger(seed, metric), l=1).problem()
         monkeypatch.setattr(compilation.work, "loaded", True)
         compiled = search(problem, ALGORITHMS.create(name))[1]
-        monkeypatch.setattr(compilation, "_BUDGET", math.inf)
+        monkeypatch.setattr(compilation, "_NUMPY_BUDGET", math.inf)
         monkeypatch.setattr(compilation.work, "loaded", False)
         assert search(problem, ALGORITHMS.create(name))[1] == compiled
         assert not compilation.work.loaded
@@ -335,7 +335,7 @@ def test_two_known_nodes_settle_forty_eight() -> None:
     assert tags.state.size == 84
     tags.refuse((1, 1, 1, 2))
     tags.accept((0, 4, 0, 1))
-    assert tags.settled == 48
+    assert tags.tagged == 48
 
 
 def test_a_search_that_runs_out_of_time_returns_its_best() -> None:

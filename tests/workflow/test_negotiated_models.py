@@ -236,7 +236,7 @@ models = [
 ]
 columns = {"a": flat, "b": flat, "s": {"role": "sensitive"}}
 made = shoal.profile(table, {"columns": columns, "models": models, "suppression_limit": 0})
-spent = work.spent
+spent = work.numpy_rows
 made.save(sys.argv[1])
 answers = []
 for profile in (made, shoal.Profile.load(sys.argv[1])):

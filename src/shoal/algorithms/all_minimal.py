@@ -1,10 +1,11 @@
 """All minimal nodes, breadth first (Samarati 2001); the best of them by a metric is MinGen (Sweeney 2002).
 
-Nodes are visited by height from the bottom, and nodes above an accepted node are skipped. Lemma: an accepted
-node that is not above an accepted one is minimal, because every node below it has less height, was visited
-and was refused. A minimal node has no accepted node below it and is never skipped, so exactly the minimal
-nodes are found. In a monotone problem every other acceptable node is above one of them. If
-generalizing never lowers the loss, one of them has the least loss.
+Nodes are visited by height from the bottom, and nodes above an accepted node are skipped.
+
+Lemma: exactly the minimal nodes are found. An accepted node that is not skipped is minimal: every node below
+it has less height, so it was visited and refused. A minimal node has no accepted node below it, so it is
+never skipped. In a monotone problem, every other acceptable node is above a minimal one. If generalizing
+never lowers the loss, a minimal node has the least loss.
 """
 
 from __future__ import annotations
@@ -53,14 +54,14 @@ def _minimal(evaluate: Evaluator) -> Iterator[Node]:
     """Yield the accepted nodes that are not above an accepted one, by height."""
     lattice = evaluate.problem.lattice
     heights = lattice.heights_of_nodes()
-    passed: BoolArray = np.zeros(lattice.shape, np.bool_)  # accepted, or above an accepted node
+    at_or_above_accepted: BoolArray = np.zeros(lattice.shape, np.bool_)  # accepted, or above an accepted node
     for height in np.unique(heights).tolist():
         layer = []
-        for node in nodes_of(lattice, (heights == height) & ~passed):
+        for node in nodes_of(lattice, (heights == height) & ~at_or_above_accepted):
             evaluate.check_time()  # a layer may have very many nodes
             layer.append(node)
         # Nodes of one height are never above each other, so any order is valid; this one shares roll-ups.
         for node in sorted(layer, key=itemgetter(*evaluate.order)):
             if evaluate(node).acceptable:
-                passed[lattice.above(node)] = True
+                at_or_above_accepted[lattice.above(node)] = True
                 yield node

@@ -1,8 +1,8 @@
 """Anatomy (Xiao and Tao 2006): quasi-identifiers unchanged, sensitive values by group in a second table.
 
-Lemma: sort the records by sensitive value and distribute them to g groups in turn. Records with the same
-value are consecutive. If no value has more than g records, no group gets a value twice: a group of m records
-has m different values. Each of the g groups has at least n // g records.
+Lemma: sort the n records by sensitive value and distribute them to g groups in turn. Records with the same
+value are consecutive. If no value has more than g records, no group gets a value twice, so a group of m
+records has m different values. Each of the g groups has at least n // g records.
 """
 
 from __future__ import annotations
@@ -79,29 +79,30 @@ class Anatomy(Algorithm):
         """Use the smallest groups that all models allow; the assignment of records to groups is random."""
         ((name, entries),) = ((n, e) for n, e in problem.counts.sensitive.items() if is_sensitive_name(n))
         totals = np.bincount(entries.codes, entries.counts).astype(np.int64)
-        most, records, least = int(totals.max()), problem.records, problem.least_size
-        if records // most < least:
-            reached = records // most
-            none_works = "" if reached > 1 else " No l above 1 is possible."
+        most_frequent, records, group_size = int(totals.max()), problem.records, problem.least_size
+        largest_size = records // most_frequent
+        if largest_size < group_size:
+            none_works = "" if largest_size > 1 else " No l above 1 is possible."
             raise Infeasible(
-                f"Column {name!r}: the most frequent value has {most:,} of {records:,} records, and groups "
-                f"of {least:,} different values allow {records // least:,}.{none_works}",
-                [Change("l", reached, f"Use l={reached}")] if reached > 1 else (),
+                f"Column {name!r}: the most frequent value has {most_frequent:,} of {records:,} records, and "
+                f"groups of {group_size:,} different values allow {records // group_size:,}.{none_works}",
+                [Change("l", largest_size, f"Use l={largest_size}")] if largest_size > 1 else (),
             )
         order = np.argsort(-totals, kind="stable")  # the most frequent first, ties by code
         codes = np.repeat(order, totals[order])
-        for groups in dict.fromkeys(records // size for size in range(least, records // most + 1)):
+        for groups in dict.fromkeys(records // size for size in range(group_size, largest_size + 1)):
             evaluate.check_time()
-            if not problem.violations(_classes(problem, name, _dealt(codes, groups, entries.bits))).any():
+            classes = _classes(problem, name, _distribute(codes, groups, entries.bits))
+            if not problem.violations(classes).any():
                 recoding = _recoding(problem, name, order, codes, groups)
-                return evaluate.finish(evaluate.recoded(recoding), self.guarantee)
+                return evaluate.finish(evaluate.recoding(recoding), self.guarantee)
         raise Infeasible(
-            f"Column {name!r}: groups of up to {records // most} different values, the most that there can "
-            "be, do not satisfy all models. Use weaker ones."
+            f"Column {name!r}: groups of up to {largest_size} different values, the most that there can be, "
+            "do not satisfy all models. Use weaker ones."
         )
 
 
-def _dealt(codes: IntArray, groups: int, bits: int) -> SensitiveCounts:
+def _distribute(codes: IntArray, groups: int, bits: int) -> SensitiveCounts:
     """Distribute records to groups in turn; return the sensitive values of each group."""
     keys = np.sort((np.arange(len(codes)) % groups) << bits | codes)
     return SensitiveCounts(keys, np.ones(len(keys), np.int64), bits)
@@ -114,13 +115,13 @@ def _classes(problem: Problem, name: str, counts: SensitiveCounts) -> Classes:
 
 def _recoding(problem: Problem, name: str, order: IntArray, codes: IntArray, groups: int) -> Recoding:
     """Choose randomly among records with the same value, and number the groups randomly."""
-    chance = np.random.default_rng()
+    random = np.random.default_rng()
     entries = problem.counts.sensitive[name]
     rank = np.empty(len(order), np.min_scalar_type(len(order)))  # small integers are sorted faster
     rank[order] = np.arange(len(order))
-    records = chance.permutation(np.repeat(np.arange(len(entries.keys)), entries.counts))
+    records = random.permutation(np.repeat(np.arange(len(entries.keys)), entries.counts))
     records = records[np.argsort(rank[entries.codes[records]], kind="stable")]
-    group = chance.permutation(groups)[np.arange(len(records)) % groups]
+    group = random.permutation(groups)[np.arange(len(records)) % groups]
     keys = np.sort(group << entries.bits | codes)
     columns = len(problem.hierarchies)
     regions = Regions(
@@ -141,7 +142,7 @@ def _recoding(problem: Problem, name: str, order: IntArray, codes: IntArray, gro
 
 
 def _joint_keys(counts: Counts, entries: SensitiveCounts) -> IntArray:
-    """Pack quasi-identifiers and the sensitive value of each entry in the layout of the engines."""
+    """Pack the quasi-identifiers and the sensitive value of each entry, in the layout that engines use."""
     field = layout([*(field.mask.bit_length() for field in counts.fields), entries.bits])[-1]
     keys = counts.keys[:, entries.rows]
     if field.word == len(keys):

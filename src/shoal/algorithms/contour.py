@@ -1,20 +1,21 @@
-"""Contour: the least loss, proven by skipping branches of a tree of levels that contain no better node.
+"""Contour: the node of least loss, proven by skipping branches that contain no better node.
 
-Levels are chosen axis by axis, depth first. All nodes of a branch lie between its lowest node, with the other
-axes at the bottom, and its highest node, with the other axes at the top. If the sizes of classes determine
-acceptability and loss, compiled code walks the tree: see `shoal.core.lattice.walk_kernels`.
-Other problems are searched in this module, node by node.
+Levels are chosen axis by axis, depth first. A *branch* fixes the levels of some axes. Its lowest node has the
+other axes at the bottom, and its highest node has them at the top. All nodes of the branch lie between these
+two. If the sizes of classes determine acceptability and loss, compiled code searches the branches: see
+`shoal.core.lattice.walk_kernels`. Other problems are searched in this module, node by node.
 
-Lemma: in a monotone problem every node below a refused node is refused, so if the highest node is refused,
-so is its branch (the subset property of Incognito, LeFevre et al. 2005). If the bound of every node is known
-beforehand (a separable metric), only nodes whose bound does not exceed the best loss are open. The least
-node above all open nodes of the branch is then evaluated instead of the highest node.
+Lemma: in a monotone problem, every node below a refused node is refused. So if the highest node of a branch
+is refused, the branch is refused (the subset property of Incognito, LeFevre et al. 2005). With a separable
+metric, the bound of every node is known beforehand. Only nodes whose bound does not exceed the best loss are
+then open, and the lowest node above all open nodes of the branch is evaluated instead of its highest node.
 
-Lemma: generalizing never lowers the loss without suppression, so the lowest node's loss bounds the branch.
+Lemma: generalizing never lowers the loss without suppression. So the loss of the lowest node without
+suppression is a lower bound for the branch.
 
-If suppression makes a model not monotone, a refused node implies nothing about the nodes below, unless more
-records than the limit are refused at every node below (see Model.unavoidable). Any other refused node closes
-only itself, and the search stays exact.
+A model may be monotone only without suppression. A refused node then implies that the nodes below are refused
+only if more records than the limit are refused at every node below (see Model.unavoidable). Otherwise only
+the node itself is refused, and the search stays exact.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ import numpy as np
 from shoal.core.arrays import IntArray
 from shoal.core.contracts import Guarantee, NodeSearch, When
 from shoal.core.evaluation import Evaluation, below, exceeds
-from shoal.core.evaluator import LARGEST_HELD, Evaluator
+from shoal.core.evaluator import MAX_STORED_NODES, Evaluator
 from shoal.core.lattice.lattice import Index
 from shoal.core.problem import Problem
 from shoal.errors import Refusal
@@ -48,13 +49,13 @@ class Contour(NodeSearch):
 
     def search(self, problem: Problem, evaluate: Evaluator) -> Evaluation:
         if not evaluate.walk_all(skip=True) and not evaluate(problem.lattice.top).refuses_below:
-            if problem.lattice.size > LARGEST_HELD:
+            if problem.lattice.size > MAX_STORED_NODES:
                 self.begin_large(problem, evaluate)
-            least = evaluate.lower_bound
-            if least is None or below(least, evaluate.best_loss):
+            lower_bound = evaluate.lower_bound
+            if lower_bound is None or below(lower_bound, evaluate.best_loss):
                 # Problems that compiled code could walk are searched in the same order if counts are remote.
                 known = problem.metric.separable is not When.NEVER and not evaluate.walkable
-                if known and problem.lattice.size <= LARGEST_HELD and problem.lattice.has_array:
+                if known and problem.lattice.size <= MAX_STORED_NODES and problem.lattice.has_array:
                     from shoal.algorithms.joins import OpenNodes
 
                     OpenNodes(problem, evaluate).search()
@@ -65,21 +66,21 @@ class Contour(NodeSearch):
 
             raise no_node()
         size = problem.lattice.size
-        tagged = size - evaluate.nodes_evaluated if size <= LARGEST_HELD else 0
+        tagged = size - evaluate.nodes_evaluated if size <= MAX_STORED_NODES else 0
         return evaluate.finish(evaluate.best, self.guarantee, tagged=tagged, compared=evaluate.nodes_accepted)
 
     def begin_large(self, problem: Problem, evaluate: Evaluator) -> None:
-        """Start from a good node and a lower bound, because the walk over branches may not end in time."""
+        """Find a good node and a lower bound first, because the search may not end in time."""
         from shoal.algorithms.descent import descend
         from shoal.algorithms.projection import BOUND_SECONDS, projected_bound
 
         descend(problem, evaluate)
-        if evaluate.seconds_left >= 2 * BOUND_SECONDS:  # else it is computed afterwards
+        if evaluate.seconds_left >= 2 * BOUND_SECONDS:  # otherwise it is computed after the search
             evaluate.lower_bound = projected_bound(evaluate, self, BOUND_SECONDS)
 
 
 class _Branches:
-    """The search node by node. A branch is the number of its chosen axes and the index of its lowest node."""
+    """The search node by node; a branch is given by the number of fixed axes and its lowest node."""
 
     def __init__(self, problem: Problem, evaluate: Evaluator) -> None:
         self.problem, self.evaluate, self.lattice = problem, evaluate, problem.lattice
@@ -88,7 +89,7 @@ class _Branches:
 
     def visit(self, depth: int, lowest: Index) -> None:
         """Choose the level of the next axis, and visit every branch that may contain a better node."""
-        self.evaluate.check_time()  # many branches may be refused without an evaluation
+        self.evaluate.check_time()  # many branches in a row may be refused without an evaluation
         if depth == len(lowest):
             self.evaluate(self.lattice.node(lowest))
             return
@@ -123,7 +124,7 @@ class _Branches:
                 return True
 
     def join(self, depth: int, lowest: Index) -> Index | None:
-        """Return the least node above all nodes of a branch that may be better, or None if there is none."""
+        """Return the lowest node above all nodes of a branch that may be better, or None if there is none."""
         if self.tabled and self.exceeds(lowest):
             return None
         join = list(lowest)
@@ -147,24 +148,24 @@ class _Branches:
         return costly
 
 
-_MOST = 4096  # maximum number of stored indices; older ones are rarely useful
+_MAX_STORED = 4096  # maximum number of stored nodes; older ones are rarely useful
 
 
 class _Indices:
-    """The most recent indices of nodes of one kind."""
+    """The most recently added nodes, by their indices."""
 
     def __init__(self, axes: int) -> None:
-        self.indices: IntArray = np.empty((_MOST, axes), np.int64)
+        self.indices: IntArray = np.empty((_MAX_STORED, axes), np.int64)
         self.number = 0
 
     def add(self, index: Index) -> None:
-        self.indices[self.number % _MOST] = index
+        self.indices[self.number % _MAX_STORED] = index
         self.number += 1
 
     def any_above(self, index: Index) -> bool:
-        """Return whether a stored index is above a node, or the node itself."""
+        """Return whether a stored node is above a node or equal to it."""
         return bool((self.indices[: self.number] >= index).all(axis=1).any())
 
     def any_below(self, index: Index) -> bool:
-        """Return whether a stored index is below a node, or the node itself."""
+        """Return whether a stored node is below a node or equal to it."""
         return bool((self.indices[: self.number] <= index).all(axis=1).any())

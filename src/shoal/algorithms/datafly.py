@@ -1,7 +1,7 @@
 """Datafly (Sweeney 1997): from the bottom, generalize the column with the most distinct values, step by step.
 
-It evaluates one path of nodes, so it only proves that its node is acceptable. It does not prune and needs no
-lemma.
+It evaluates the nodes of one path, so it proves only that its node is acceptable. It skips no nodes, so it
+needs no lemma.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Datafly(NodeSearch):
         return max((model.least_size for model in models), default=1) if self.stop == "k" else None
 
     def search(self, problem: Problem, evaluate: Evaluator) -> Evaluation:
-        """Go up until a node is acceptable; the top only needs to be within the limit."""
+        """Go up until a node is acceptable; `stop: k` does not apply to the top."""
         for node in self._path(problem):
             evaluation = evaluate(node)
             enough = self.stop == "limit" or evaluation.suppressed <= problem.least_size

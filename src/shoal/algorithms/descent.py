@@ -1,4 +1,4 @@
-"""Steepest descent: finds a good node of a lattice that is too large for a full search."""
+"""Steepest descent: a quick way to a good node of a very large lattice."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from shoal.core.problem import Problem
 def descend(problem: Problem, evaluate: Evaluator) -> None:
     """Start at the top; go to the best of all nodes that differ in one axis, until none is better.
 
-    If the loss without suppression is known beforehand, nodes are tried in its order. A step ends at the
-    first node whose known loss is not below the best loss, because no later node can be better.
+    If losses without suppression are known beforehand, nodes are tried in the order of these losses. A step
+    ends at the first node whose known loss is not below the best loss, because no later node can be better.
     """
     known = problem.metric.separable is not When.NEVER
     node = problem.lattice.top

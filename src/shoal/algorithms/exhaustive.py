@@ -14,7 +14,7 @@ from shoal.core.problem import Problem
 
 @dataclass(frozen=True)
 class Exhaustive(NodeSearch):
-    """Count all nodes, in an order that shares roll-ups between neighbours and keeps no list of nodes."""
+    """Count all nodes, in an order in which neighbouring nodes share roll-ups."""
 
     plain_summary: ClassVar[str] = (
         "Looks at every choice of levels, one after the other; slow, and used as a check."
@@ -24,7 +24,7 @@ class Exhaustive(NodeSearch):
 
     def search(self, problem: Problem, evaluate: Evaluator) -> Evaluation:
         if not evaluate.walk_all(skip=False):
-            evaluate(problem.lattice.top)  # so that there is something to return when time runs out
+            evaluate(problem.lattice.top)  # so that there is a result if the time limit is reached
             for node in problem.lattice.nodes(evaluate.walk):
                 evaluate(node)
         if evaluate.best is None:

@@ -1,10 +1,11 @@
 """Incognito (LeFevre, DeWitt and Ramakrishnan 2005): all acceptable nodes, by growing sets of columns.
 
-Lemma (subset property): if some columns at their levels are refused, every node with these columns at these
-levels is refused, because more columns only split classes. The nodes over a set of columns that need counting
-are therefore those whose projections to every smaller set were accepted. This set is closed
-upward. It is searched breadth first from the bottom: all nodes above an accepted node are accepted, and the
-counts of a refused node are rolled up to the nodes one step above.
+Lemma (subset property): if a node over some columns is refused, every node with these columns at these levels
+is refused, because more columns only split classes.
+
+So the candidates over a set of columns are the nodes whose projections to all smaller sets were accepted. All
+nodes above a candidate are candidates. They are searched breadth first from the bottom. All nodes above an
+accepted node are accepted, and the counts of a refused node are rolled up to the nodes one step above.
 """
 
 from __future__ import annotations
@@ -78,13 +79,13 @@ class _Walk:
 
     def accepted_everywhere(self) -> BoolArray:
         """Extend the sets of axes until they contain all axes."""
-        every = tuple(range(len(self.lattice.axes)))
+        all_axes = tuple(range(len(self.lattice.axes)))
         if self.variant == "cube":
-            self.fill_cube(every)
-        known: dict[Axes, BoolArray] = {(): np.ones((), np.bool_)}
-        for size in range(1, len(every) + 1):
-            known = {axes: self.accepted(axes, known) for axes in combinations(every, size)}
-        return known[every]
+            self.fill_cube(all_axes)
+        accepted: dict[Axes, BoolArray] = {(): np.ones((), np.bool_)}
+        for size in range(1, len(all_axes) + 1):
+            accepted = {axes: self.accepted(axes, accepted) for axes in combinations(all_axes, size)}
+        return accepted[all_axes]
 
     def search_space(self) -> tuple[SearchSpace, ...]:
         """Return how many nodes there are over each number of axes, and how many were searched."""
@@ -95,12 +96,12 @@ class _Walk:
         )
 
     def accepted(self, axes: Axes, smaller: dict[Axes, BoolArray]) -> BoolArray:
-        """Search the levels of some axes, given the accepted levels of all subsets with one axis fewer."""
+        """Return which levels of some axes are accepted, given those of all subsets with one axis fewer."""
         self.evaluate.check_time()  # many sets of axes may have no candidate to count
         candidates = np.ones([self.lattice.shape[axis] for axis in axes], np.bool_)
         for position in range(len(axes)):
-            part = smaller[(*axes[:position], *axes[position + 1 :])]
-            candidates &= np.expand_dims(part, position)
+            accepted_part = smaller[(*axes[:position], *axes[position + 1 :])]
+            candidates &= np.expand_dims(accepted_part, position)
         self.nodes += int(candidates.sum())
         self.edges += _edges(candidates)
         self.candidates[len(axes)] += int(candidates.sum())
@@ -127,7 +128,7 @@ class _Walk:
         self.counted[len(axes)] += 1
         if len(axes) < len(self.lattice.axes):
             return self.evaluate.holds(counts)
-        return self.evaluate.judged(self.lattice.node(index), counts).acceptable
+        return self.evaluate.from_counts(self.lattice.node(index), counts).acceptable
 
     def counts(
         self, axes: Axes, index: Index, below: dict[Index, Counts], start: tuple[Index, Counts] | None
@@ -144,27 +145,27 @@ class _Walk:
         return self.from_table(axes, index)
 
     def super_root(self, axes: Axes, roots: list[Index]) -> tuple[Index, Counts] | None:
-        """Count the greatest node below all roots, from which they are rolled up."""
+        """Count the highest node that is below all roots, from which the roots are rolled up."""
         if self.variant != "super-roots" or len(roots) < 2:
             return None
         meet = tuple(min(levels) for levels in zip(*roots, strict=True))
         return meet, self.from_table(axes, meet, subset=len(axes) < len(self.lattice.axes))
 
     def from_table(self, axes: Axes, index: Index, *, subset: bool = False) -> Counts:
-        """Count some axes at their levels from all combinations, without the other axes."""
+        """Roll up all combinations to the levels of some axes, without the other axes."""
         groups = self.dropping(set(range(len(self.lattice.axes))) - set(axes))
         groups |= self.between(axes, None, index)
         return self.evaluate.rolled(self.problem.counts, groups, subset=subset)
 
-    def fill_cube(self, every: Axes) -> None:
+    def fill_cube(self, all_axes: Axes) -> None:
         """Count every set of axes at level 0, each from the smallest set with one more axis."""
-        self.lowest[every] = self.problem.counts
-        for size in range(len(every) - 1, 0, -1):
-            for axes in combinations(every, size):
-                wider = [tuple(sorted((*axes, axis))) for axis in every if axis not in axes]
+        self.lowest[all_axes] = self.problem.counts
+        for size in range(len(all_axes) - 1, 0, -1):
+            for axes in combinations(all_axes, size):
+                wider = [tuple(sorted((*axes, axis))) for axis in all_axes if axis not in axes]
                 source = min(wider, key=lambda wide: len(self.lowest[wide]))
-                gone = self.dropping(set(source) - set(axes))
-                self.lowest[axes] = self.evaluate.rolled(self.lowest[source], gone, subset=True)
+                groups = self.dropping(set(source) - set(axes))
+                self.lowest[axes] = self.evaluate.rolled(self.lowest[source], groups, subset=True)
 
     def rolled(self, counts: Counts, axes: Axes, low: Index | None, index: Index) -> Counts:
         """Raise some axes from one index to another."""
@@ -181,9 +182,9 @@ class _Walk:
                     groups[column] = self.problem.hierarchies[column].between(begin, end)
         return groups
 
-    def dropping(self, gone: Iterable[int]) -> dict[int, IntArray]:
+    def dropping(self, axes: Iterable[int]) -> dict[int, IntArray]:
         """Return the maps that merge all values of some axes."""
-        columns = [column for axis in sorted(gone) for column in self.lattice.axes[axis]]
+        columns = [column for axis in sorted(axes) for column in self.lattice.axes[axis]]
         return {c: np.zeros(len(self.problem.hierarchies[c].labels[0]), np.int64) for c in columns}
 
 
@@ -191,8 +192,8 @@ def _edges(members: BoolArray) -> int:
     """Count the pairs of members that differ by one level of one axis."""
     edges = 0
     for axis in range(members.ndim):
-        rest = (slice(None),) * axis
-        edges += int((members[(*rest, slice(1, None))] & members[(*rest, slice(None, -1))]).sum())
+        leading = (slice(None),) * axis
+        edges += int((members[(*leading, slice(1, None))] & members[(*leading, slice(None, -1))]).sum())
     return edges
 
 

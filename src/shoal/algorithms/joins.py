@@ -1,8 +1,9 @@
-"""Refuse nodes through their joins, if the loss of every node without suppression is known.
+"""Refuse many nodes at once through their joins, if the loss of every node without suppression is known.
 
-A node is open if it is neither evaluated nor refused and its loss does not exceed the best. Open nodes are
-at or below the maximal open nodes. If the join of a group of these (the least node above them) is refused,
-so are the nodes of the group and all below. Otherwise the group is split.
+A node is *open* if it is neither evaluated nor refused, and its loss does not exceed the best. Every open
+node is a maximal open node or below one. The *join* of some nodes is the lowest node above all of them. If
+the join of a group of maximal open nodes is refused, these nodes and all nodes below are refused. Otherwise
+the group is split.
 """
 
 from __future__ import annotations
@@ -17,20 +18,20 @@ from shoal.core.problem import Problem
 
 
 class OpenNodes:
-    """The nodes of a lattice that may be at least as good as the best."""
+    """The open nodes of a lattice."""
 
     def __init__(self, problem: Problem, evaluate: Evaluator) -> None:
         self.evaluate, self.lattice = evaluate, problem.lattice
         self.losses: FloatArray = problem.losses()  # without suppression
         self.closed: BoolArray = np.zeros(self.lattice.shape, np.bool_)  # evaluated or refused
-        self.passed: BoolArray = np.zeros(self.lattice.shape, np.bool_)  # above a node that refuses no other
+        self.passed: BoolArray = np.zeros(self.lattice.shape, np.bool_)  # above a node that did not refuse
         # The loss by axis and level, with the other axes at the bottom:
         bottom = (0,) * (self.losses.ndim - 1)
         axes = range(self.losses.ndim)
         self.parts = [np.moveaxis(self.losses, axis, -1)[bottom].tolist() for axis in axes]
 
     def search(self) -> None:
-        """Close every node."""
+        """Close all open nodes."""
         self.descend(self.lattice.index(self.lattice.top))
         while (nodes := ~self.closed & ~exceeds(self.losses, self.evaluate.best_loss)).any():
             self.refuse(np.argwhere(maximal(nodes)))
@@ -50,7 +51,7 @@ class OpenNodes:
             index = better
 
     def close(self, index: Index) -> Evaluation:
-        """Evaluate a node; if all nodes below it must be refused too, close them."""
+        """Evaluate a node and close it; if it refuses all nodes below, close these, too."""
         node = self.lattice.node(index)
         evaluation = self.evaluate(node)
         if evaluation.refuses_below:
@@ -61,7 +62,7 @@ class OpenNodes:
         return evaluation
 
     def refuse(self, points: IntArray) -> None:
-        """Close nodes, (nodes, axes), in groups; stop at an acceptable node, which changes the open nodes."""
+        """Close nodes, (nodes, axes), in groups; stop at an acceptable node: fewer nodes are open then."""
         groups = [points]
         while groups:
             group = groups.pop()
@@ -82,5 +83,5 @@ class OpenNodes:
         axis = max(axes, key=lambda axis: self.parts[axis][high[axis]] - self.parts[axis][low[axis]])
         part = self.parts[axis]
         cut = max(range(low[axis], high[axis]), key=lambda level: part[level + 1] - part[level])
-        under = group[:, axis] <= cut
-        return [group[~under], group[under]]
+        is_below_cut = group[:, axis] <= cut
+        return [group[~is_below_cut], group[is_below_cut]]

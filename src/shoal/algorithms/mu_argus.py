@@ -1,13 +1,13 @@
 """mu-Argus (Hundepool and Willenborg 1996): generalize single columns, then blank rare combinations.
 
-Every column is generalized until each of its values has k records. Then combinations of up to three columns
-are counted, chosen by how identifying the columns are (as Sweeney 2002 describes the system). Cells of
-combinations with fewer than k records are blanked. Larger combinations are never examined: the result need
-not be k-anonymous, and nothing is proven except that no tested combination is rare.
+First, every column is generalized until each of its values has k records. Then the values of sets of up to
+three columns are counted. The sets are chosen by how identifying the columns are, as Sweeney (2002) describes
+the system. Cells of combinations with fewer than k records are blanked. Larger sets are never tested, so the
+result need not be k-anonymous. Only one thing is proven: no tested combination is rare.
 
-A combination with a blank cell is not counted. Lemma: blanking only removes records from a combination. A
-rare combination therefore stays rare until each of its records has lost one of its cells, and blanking all of
-them at once blanks no record unnecessarily.
+Lemma: a record with a blank cell is not counted, so blanking only removes records from a combination. A rare
+combination therefore stays rare until each of its records has lost a cell. So blanking cells of all these
+records in the same round blanks no record unnecessarily.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ from shoal.errors import PolicyError, Refusal, UnknownName
 
 ColumnSubset = tuple[int, ...]
 
-_FEW = 1 << 14  # keys are direct indices up to this many cells, or up to the number of rows
-_HELD = 10_000_000  # tallies stay in memory between rounds up to this many sets of columns times rows
+_MAX_DIRECT_CELLS = 1 << 14  # up to this many possible combinations, a key is their number
+_MAX_TALLIES = 10_000_000  # up to this many sets of columns times rows, tallies are kept between rounds
 
 
 @dataclass(frozen=True)
@@ -58,8 +58,8 @@ class Rare:
 def shown_at(problem: Problem, node: Node) -> tuple[VisibleRecords, IntArray]:
     """Return the visible values at a node, and the row of each combination."""
     levels = np.repeat(np.array(node, np.int64)[:, None], len(problem.counts), axis=1)
-    of = numbered(keys_at(problem, levels))
-    _, first = np.unique(of, return_index=True)
+    row_of_combination = numbered(keys_at(problem, levels))
+    _, first = np.unique(row_of_combination, return_index=True)
     codes = [
         hierarchy.groups(level)[problem.counts.codes(column)[first]]
         for column, (hierarchy, level) in enumerate(zip(problem.hierarchies, node, strict=True))
@@ -70,19 +70,19 @@ def shown_at(problem: Problem, node: Node) -> tuple[VisibleRecords, IntArray]:
         else np.ones(len(column_codes), np.bool_)
         for column_codes, hierarchy, level in zip(codes, problem.hierarchies, node, strict=True)
     ]
-    sizes = np.bincount(of, problem.counts.sizes).astype(np.int64)
-    return VisibleRecords(np.stack(codes), np.stack(visible), sizes), of
+    sizes = np.bincount(row_of_combination, problem.counts.sizes).astype(np.int64)
+    return VisibleRecords(np.stack(codes), np.stack(visible), sizes), row_of_combination
 
 
-def rare(shown: VisibleRecords, columns: ColumnSubset, k: int) -> Rare:
+def rare(visible_records: VisibleRecords, columns: ColumnSubset, k: int) -> Rare:
     """Find combinations of some columns that fewer than k records share."""
-    tally = _Tally(shown, columns, shown.visible)
-    few = (tally.sizes > 0) & (tally.sizes < k)
-    return Rare(columns, int(few.sum()), tally.rare(k))
+    tally = _Tally(visible_records, columns, visible_records.visible)
+    is_rare = (tally.sizes > 0) & (tally.sizes < k)
+    return Rare(columns, int(is_rare.sum()), tally.rare(k))
 
 
 def blank_rare(
-    shown: VisibleRecords,
+    visible_records: VisibleRecords,
     tested: Sequence[ColumnSubset],
     k: int,
     order: Sequence[int],
@@ -91,65 +91,67 @@ def blank_rare(
 ) -> BoolArray:
     """Blank cells (columns, rows) until no combination of tested columns is rare.
 
-    In each round, every row with rare combinations loses the cell that is in most of them; among ties, the
-    one whose column comes first in `order`. `check` gets the number of sets that are counted next, and it may
-    raise.
+    In each round, every row with rare combinations loses the cell that is in most of them. Among ties, it is
+    the cell whose column comes first in `order`. `check` is called with the number of sets that are counted
+    next, and may raise.
     """
-    visible = shown.visible.copy()
-    places = np.array(order)
-    fits = len(tested) * len(shown.sizes) <= _HELD
+    visible = visible_records.visible.copy()
+    columns_in_order = np.array(order)
+    keep_tallies = len(tested) * len(visible_records.sizes) <= _MAX_TALLIES
     tallies: list[_Tally] = []
     while True:
         hits = np.zeros(visible.shape, np.int64)
         for number, columns in enumerate(tested):
             check(1)
-            tally = tallies[number] if number < len(tallies) else _Tally(shown, columns, visible)
-            if fits and number == len(tallies):
+            tally = tallies[number] if number < len(tallies) else _Tally(visible_records, columns, visible)
+            if keep_tallies and number == len(tallies):
                 tallies.append(tally)
             hits[list(tally.columns)] += tally.rare(k)
         rows = np.flatnonzero(hits.any(axis=0))
         if not len(rows):
-            return shown.visible & ~visible
-        most = places[np.argmax(hits[np.ix_(places, rows)], axis=0)]
-        visible[most, rows] = False
-        lost = [rows[most == column] for column in range(len(places))]
+            return visible_records.visible & ~visible
+        chosen_columns = columns_in_order[np.argmax(hits[np.ix_(columns_in_order, rows)], axis=0)]
+        visible[chosen_columns, rows] = False
+        rows_by_column = [rows[chosen_columns == column] for column in range(len(columns_in_order))]
         for tally in tallies:
-            tally.lose(np.concatenate([lost[column] for column in tally.columns]))
+            tally.lose(np.concatenate([rows_by_column[column] for column in tally.columns]))
 
 
 class _Tally:
     """The number of records of each combination of some columns, updated when rows lose cells."""
 
-    def __init__(self, shown: VisibleRecords, columns: ColumnSubset, visible: BoolArray) -> None:
+    def __init__(self, visible_records: VisibleRecords, columns: ColumnSubset, visible: BoolArray) -> None:
         self.columns = columns
-        self._own = shown.sizes
-        self._seen: BoolArray = np.logical_and.reduce(visible[list(columns)])  # (rows,)
-        self._key, cells = _keys(shown.codes[list(columns)])  # (rows,)
-        self.sizes = np.bincount(self._key, np.where(self._seen, self._own, 0), cells).astype(np.int64)
+        self._row_sizes = visible_records.sizes
+        self._is_visible: BoolArray = np.logical_and.reduce(visible[list(columns)])  # (rows,)
+        self._key, cells = _keys(visible_records.codes[list(columns)])  # (rows,)
+        self.sizes = np.bincount(self._key, np.where(self._is_visible, self._row_sizes, 0), cells).astype(
+            np.int64
+        )
 
     def rare(self, k: int) -> BoolArray:
         """Mark the rows whose combination has fewer than k records."""
-        rows: BoolArray = self._seen & (self.sizes < k)[self._key]
+        rows: BoolArray = self._is_visible & (self.sizes < k)[self._key]
         return rows
 
     def lose(self, rows: IntArray) -> None:
-        """Remove rows that no longer show all columns; each row must be given once."""
-        rows = rows[self._seen[rows]]
-        np.subtract.at(self.sizes, self._key[rows], self._own[rows])
-        self._seen[rows] = False
+        """Remove rows in which one of the columns is now blank; each row must be given once."""
+        rows = rows[self._is_visible[rows]]
+        np.subtract.at(self.sizes, self._key[rows], self._row_sizes[rows])
+        self._is_visible[rows] = False
 
 
 def _keys(codes: IntArray) -> tuple[IntArray, int]:
     """Assign equal numbers to equal rows of (columns, rows); also return an upper bound."""
     widths = (codes.max(axis=1) + 1).tolist()
-    if prod(widths) <= max(_FEW, codes.shape[1]):
+    if prod(widths) <= max(_MAX_DIRECT_CELLS, codes.shape[1]):
         key = codes[0]
         for column_codes, width in zip(codes[1:], widths[1:], strict=True):
             key = key * width + column_codes
         return key, prod(widths)
     key = codes[0]
     for column_codes, width in zip(codes[1:], widths[1:], strict=True):
-        # Numbers of rows times codes of a column: both are below 2 ** 31, so this fits a word.
+        # Both factors are below 2 ** 31, so the product fits in a word.
         key = numbered((key * width + column_codes).reshape(1, -1))
     return key, int(key.max()) + 1
 
@@ -196,19 +198,21 @@ class MuArgus(Algorithm):
     def search(self, problem: Problem, evaluate: Evaluator) -> Evaluation:
         """Generalize, blank cells, and measure the result; the models need not hold."""
         node = self.start(problem)
-        shown, of = shown_at(problem, node)
+        visible_records, row_of_combination = shown_at(problem, node)
         identifying = identifying_of(problem)
         order = sorted(range(len(identifying)), key=lambda column: (-identifying[column], column))
 
         def check(sets: int) -> None:
             evaluate.check_time()
-            evaluate.add_cost(len(shown.sizes), sets)
+            evaluate.add_cost(len(visible_records.sizes), sets)
 
-        blanks = blank_rare(shown, self.tested_sets(identifying), problem.least_size, order, check=check)
+        blanks = blank_rare(
+            visible_records, self.tested_sets(identifying), problem.least_size, order, check=check
+        )
         levels = np.repeat(np.array(node, np.int64)[:, None], len(problem.counts), axis=1)
         nothing = np.zeros(len(problem.counts), np.bool_)
-        recoding = recoding_of(problem, levels, nothing, blanks[:, of])
-        return evaluate.finish(evaluate.recoded(recoding, node, judged=False), self.guarantee)
+        recoding = recoding_of(problem, levels, nothing, blanks[:, row_of_combination])
+        return evaluate.finish(evaluate.recoding(recoding, node, check_models=False), self.guarantee)
 
     def tested_sets(self, identifying: Sequence[int]) -> list[ColumnSubset]:
         """Return the tested sets of columns: single columns, then pairs, then triples.
@@ -218,28 +222,28 @@ class MuArgus(Algorithm):
         >>> [len(MuArgus().tested_sets(columns)) for columns in ([1, 3, 2, 2], [1, 1, 1, 1], [1, 1, 2])]
         [11, 14, 5]
         """
-        places = range(len(identifying))
-        alike = len(set(identifying)) == 1
+        positions = range(len(identifying))
+        all_equal = len(set(identifying)) == 1
         return [
             columns
             for size in (1, 2, 3)
-            for columns in combinations(places, size)
-            if size == 1 or alike or tuple(sorted(identifying[column] for column in columns)) in _TESTED
+            for columns in combinations(positions, size)
+            if size == 1 or all_equal or tuple(sorted(identifying[column] for column in columns)) in _TESTED
         ]
 
     def start(self, problem: Problem) -> Node:
-        """Return the lowest levels at which each value of a column has k records, or the highest allowed."""
+        """Return the lowest levels at which each value has k records, or else the highest allowed levels."""
         lattice = problem.lattice
-        least = list(lattice.low)
+        lowest = list(lattice.low)
         for name, level in (self.generalize or {}).items():
             axis = _axis(problem, name)
             if not 0 <= level <= lattice.high[axis]:
                 raise PolicyError(
                     f"Level {level} to generalize {name!r} to is outside 0..{lattice.high[axis]}."
                 )
-            least[axis] = max(least[axis], level)
+            lowest[axis] = max(lowest[axis], level)
         node = []
-        for axis, (low, high) in enumerate(zip(least, lattice.high, strict=True)):
+        for axis, (low, high) in enumerate(zip(lowest, lattice.high, strict=True)):
             enough = (level for level in range(low, high) if _frequent(problem, axis, level))
             node.append(next(enough, high) - lattice.low[axis])
         return lattice.node(node)

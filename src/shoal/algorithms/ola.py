@@ -1,10 +1,11 @@
 """OLA, Optimal Lattice Anonymization (El Emam et al. 2009).
 
 A binary search through sub-lattices: nodes at the middle height of a sub-lattice are tested. An accepted node
-leads to the sub-lattice below it, a refused node to the one above it. Lemma: in a monotone problem every node
-above an accepted node is accepted and every node below a refused node is refused, so each test tags many
-nodes. The minimal accepted nodes are the k-minimal ones; if generalizing never lowers the
-loss, one of them has the least loss.
+leads to the sub-lattice below it, a refused node to the one above it.
+
+Lemma: in a monotone problem, every node above an accepted node is accepted, and every node below a refused
+node is refused, so each test tags many nodes. The minimal accepted nodes are the k-minimal ones. If
+generalizing never lowers the loss, one of them has the least loss.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ class Ola(NodeSearch):
         return evaluate.finish(chosen, self.guarantee, minimal, tagged=tagged, compared=len(minimal))
 
     def _tag_all(self, evaluate: Evaluator, tags: Tags) -> None:
-        """Walk sub-lattices (bottom, top), each once, until every node in them is tagged."""
+        """Visit sub-lattices, given as (bottom, top), until every node is tagged; visit none twice."""
         steps = np.indices(tags.lattice.shape).sum(axis=0)  # above the lattice's bottom
         last = tuple(levels - 1 for levels in tags.lattice.shape)
         whole = ((0,) * len(last), last)

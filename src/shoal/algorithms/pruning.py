@@ -1,11 +1,11 @@
-"""Shared code of searches that prune: when pruning is valid, and the errors."""
+"""Shared code of searches that skip nodes: when that is valid, and the errors if it is not."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 from shoal.core.evaluation import Evaluation, best
-from shoal.core.evaluator import LARGEST_HELD, Evaluator
+from shoal.core.evaluator import MAX_STORED_NODES, Evaluator
 from shoal.core.lattice.lattice import MOST_AXES
 from shoal.core.problem import Problem
 from shoal.errors import Infeasible, InternalError, Refusal
@@ -14,13 +14,13 @@ from shoal.errors import Infeasible, InternalError, Refusal
 def refuse_unless_monotone(
     problem: Problem, stored: str = "tagged", *, by_loss: bool = False
 ) -> Refusal | None:
-    """Return why pruning would be wrong or the lattice is too large, or None.
+    """Return why a search must not skip nodes, or why the lattice is too large; or None.
 
-    With `by_loss`, the search chooses among minimal nodes, so generalizing must never lower the loss.
+    With `by_loss`, the search considers only minimal nodes, so generalizing must never lower the loss.
     """
     if not problem.monotone_models:
         return Refusal("a privacy model is not monotone here")
-    if problem.lattice.size > LARGEST_HELD:
+    if problem.lattice.size > MAX_STORED_NODES:
         return Refusal(f"the lattice has {problem.lattice.size:,} nodes, more than can be {stored}")
     if not problem.lattice.has_array:
         axes = len(problem.lattice.axes)

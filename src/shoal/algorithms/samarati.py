@@ -1,9 +1,11 @@
 """Samarati's search (Samarati 2001): the least height by bisection, then the best node of that height.
 
-Lemma: in a monotone problem every node above an acceptable node is acceptable, and every node except the top
-has a node one step of height above it. If some height has an acceptable node, every greater height has one,
-and bisection finds the least. If columns share a level (`same_level`), a step raises the height by more than
-one. Then the lemma does not hold, and the heights are scanned from the bottom.
+Lemma: in a monotone problem, if some height has an acceptable node, every greater height has one, so
+bisection finds the least. Every node above an acceptable node is acceptable, and every node except the top
+has a node above it whose height is greater by one.
+
+If columns share a level (`same_level`), a step increases the height by more than one. Then the lemma does not
+hold, and all heights are tried from the bottom.
 """
 
 from __future__ import annotations
@@ -36,15 +38,17 @@ class Samarati(NodeSearch):
     supports_remote: ClassVar[bool] = True
 
     def refuses(self, problem: Problem) -> Refusal | None:
-        """Refuse problems in which the result for a height does not hold for greater heights."""
+        """Return why the lemma does not hold, or None."""
         return refuse_unless_monotone(problem, "sorted by height")
 
     def search(self, problem: Problem, evaluate: Evaluator) -> Evaluation:
         lattice = problem.lattice
         check_top(evaluate)
         layers = _Layers(lattice)
-        least = _scanned(layers, evaluate) if _stepped(lattice) else _bisected(layers, evaluate)
-        accepted = [evaluation for node in layers.nodes(least) if (evaluation := evaluate(node)).acceptable]
+        least_height = _scanned(layers, evaluate) if _stepped(lattice) else _bisected(layers, evaluate)
+        accepted = [
+            evaluation for node in layers.nodes(least_height) if (evaluation := evaluate(node)).acceptable
+        ]
         chosen = least_loss(accepted)
         candidates = [evaluation.node for evaluation in accepted]
         return evaluate.finish(chosen, self.guarantee, candidates, compared=len(candidates))

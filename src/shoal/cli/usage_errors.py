@@ -13,7 +13,7 @@ from typer.core import TyperGroup
 from shoal.cli.messages import output_closed, report
 from shoal.errors import UnknownName, UsageError
 from shoal.files.signals import installed
-from shoal.registry import wanted
+from shoal.registry import expected_value
 from shoal.wording import nearest, quote
 
 _COMMANDS = {
@@ -192,7 +192,7 @@ def _wrong_value(callback: Any, param: Any, words: Sequence[str]) -> str:
     name, typed = _name(param), _typed_value(param.opts, words)
     low, high = (next((getattr(note, end, None) for note in notes), None) for end in ("min", "max"))
     between = "" if low is None or high is None else f" from {low} to {high}"
-    must = f"{name} takes {wanted(kind)}{between}, such as {name} {_EXAMPLES.get(param.name, 5)}"
+    must = f"{name} takes {expected_value(kind)}{between}, such as {name} {_EXAMPLES.get(param.name, 5)}"
     return f"{must}." if typed is None else f"{must}; got {quote(typed)}.{_decimal_point_hint(kind, typed)}"
 
 

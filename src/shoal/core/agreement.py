@@ -1,8 +1,9 @@
-"""Questions about columns that are released unchanged; the answers are numbers only.
+"""Questions about columns that are released unchanged: do their values reveal finer values of other columns?
 
-The value of a quasi-identifier is written as a path: bit fields from the group at the highest level down to
-the value. Records with the same first bits are in the same group at a level. One bitwise AND and one OR over
-the records of a group therefore show for every column and level whether the records agree.
+The value of a quasi-identifier is encoded as a *path*: bit fields from its group at the highest level down to
+the value itself. Records whose paths begin with the same bits are in the same group at a level. One bitwise
+AND and one OR over the records of a group therefore show, for every column and level, whether the records
+agree. The answers are counts only.
 """
 
 from __future__ import annotations
@@ -20,22 +21,22 @@ from shoal.core.hierarchy.hierarchy import Hierarchy
 
 @dataclass(frozen=True)
 class AgreementQuestion:
-    """Are records in the same group of one quasi-identifier at one level that is finer than the release?"""
+    """Are records in the same group of one quasi-identifier, at one level that is finer than the release?"""
 
     column: int
     level: int
     word: int
     mask: int  # the bits of the word that identify the group
-    flag: int | None  # which flag marks the records whose label covers several such groups; None: all records
+    flag: int | None  # the number of the flag that marks the eligible records; None: all are eligible
 
 
 @dataclass(frozen=True)
 class EligibleFlag:
-    """Marks the records whose released label of one quasi-identifier covers several finer groups."""
+    """Marks the eligible records: those whose released label of one column covers several finer groups."""
 
     column: int
-    eligible: BoolArray  # by value of the column, or by class where there are regions
-    masked: bool  # whether the masked records are eligible
+    eligible: BoolArray  # by value of the column; by class if the recoding has regions
+    masked: bool  # whether masked records are eligible
 
 
 @dataclass(frozen=True)
@@ -44,25 +45,28 @@ class AgreementQuestions:
 
     fields: tuple[Field, ...]  # one per quasi-identifier
     paths: tuple[IntArray, ...]  # per quasi-identifier: (values,), shifted to its field
-    released: tuple[int, ...]  # per quasi-identifier: the bits of its word that a release by levels shows
-    suppressed: IntArray | None  # (words, classes): the released bits of what a release by levels leaves out
+    released: tuple[int, ...]  # per quasi-identifier: the bits of its word that the release shows, at a node
+    suppressed: IntArray | None  # (words, classes): these bits of the suppressed classes, at a node
     asked: tuple[AgreementQuestion, ...]
     flags: tuple[EligibleFlag, ...]
 
 
 @dataclass(frozen=True)
 class GroupTally:
-    """The groups formed by the values of one unchanged column, by size: arrays of (questions, sizes)."""
+    """Counts of the groups that the values of one unchanged column form, by the size of the group.
+
+    All arrays except `sizes` have the shape (questions, sizes).
+    """
 
     sizes: IntArray  # (sizes,): ascending
-    eligible: IntArray  # records whose released label covers several finer groups
-    eligible_groups: IntArray  # groups that have such records
-    agreeing: IntArray  # eligible records in groups that agree
+    eligible: IntArray  # the number of eligible records
+    eligible_groups: IntArray  # the number of groups with eligible records
+    agreeing: IntArray  # the number of eligible records in groups whose records agree
     agreeing_groups: IntArray
 
 
 class ColumnAgreement(ABC):
-    """The groups that unchanged columns form among the released records; they stay in the engine."""
+    """The groups of released records with the same value in an unchanged column; they stay in the engine."""
 
     unique: int  # the number of records, or persons, that are unique in their released and unchanged values
     records: int  # the number of rows of the release
@@ -80,9 +84,9 @@ class ColumnAgreement(ABC):
     def matching(
         self, column: int, values: Domain, wanted: Mapping[int, IntArray]
     ) -> Mapping[int, tuple[int, int]]:
-        """Count, per question, the eligible records with these values, and those in the wanted group.
+        """Count, per question, the eligible records with these values, and those of them in a given group.
 
-        `wanted` contains, for each value, the bits of a group, or -1.
+        `wanted` maps a question to the bits of a group for each value, or -1 for no group.
         """
 
     @abstractmethod
@@ -91,7 +95,7 @@ class ColumnAgreement(ABC):
 
 
 def levels_of(hierarchy: Hierarchy, highest: int) -> list[int]:
-    """Return the levels up to `highest`, without levels that have the same groups as a lower one.
+    """Return the levels up to `highest` that do not have the same groups as a lower level.
 
     >>> from shoal.core.hierarchy.hierarchy import nest
     >>> levels_of(nest("zip", [("11", "11", "1", "*"), ("12", "12", "1", "*")]), 3)
@@ -126,7 +130,8 @@ def paths_of(hierarchy: Hierarchy, levels: Sequence[int]) -> tuple[IntArray, lis
 def fitting_paths(hierarchy: Hierarchy, highest: int, released: int) -> tuple[IntArray, dict[int, int]]:
     """Return paths that fit in one word, and the number of bits after each level.
 
-    If a deep hierarchy does not fit, levels other than the lowest and the released one are left out.
+    If the paths of a deep hierarchy are too long, some levels between the lowest and the highest are left
+    out, but not the released one.
     """
     levels = levels_of(hierarchy, highest)
     released = same_groups(hierarchy, released)
@@ -134,8 +139,8 @@ def fitting_paths(hierarchy: Hierarchy, highest: int, released: int) -> tuple[In
         path, after = paths_of(hierarchy, levels)
         if width_of(hierarchy, levels[-1], after[-1]) <= WORD_BITS:
             return path, dict(zip(levels, after, strict=True))
-        spare = [level for level in levels[1:] if level != released]
-        levels.remove(spare[len(spare) // 2])
+        removable = [level for level in levels[1:] if level != released]
+        levels.remove(removable[len(removable) // 2])
 
 
 def same_groups(hierarchy: Hierarchy, level: int) -> int:

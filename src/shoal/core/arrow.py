@@ -1,4 +1,4 @@
-"""Conversions between NumPy and Arrow without pandas, whose import by pyarrow takes longer than many runs."""
+"""Conversions between NumPy and Arrow that do not make pyarrow import pandas, which is slow."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _TYPES = {pa.int64(): np.int64, pa.uint64(): np.uint64, pa.int32(): np.int32, pa
 
 
 def numbers_of(column: pa.Array | pa.ChunkedArray) -> Any:
-    """Return a column of numbers as an array."""
+    """Convert a column of numbers to an array."""
     array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     kind = _TYPES.get(array.type)
     if kind is not None and not len(array):
@@ -26,7 +26,7 @@ def numbers_of(column: pa.Array | pa.ChunkedArray) -> Any:
 
 
 def column_of(values: Any) -> pa.Array:
-    """Return an array of whole numbers as a column."""
+    """Convert an array of whole numbers to a column."""
     values = np.ascontiguousarray(values, np.int64)
     return pa.Array.from_buffers(pa.int64(), len(values), [None, pa.py_buffer(values)])
 
@@ -38,13 +38,13 @@ def flags_of(values: BoolArray) -> pa.Array:
 
 
 def texts_of_list(values: Sequence[str | None]) -> pa.Array:
-    """Return texts as a column."""
+    """Convert texts to a column."""
     if "pandas" in sys.modules:
         return pa.array(values, pa.string())
-    there, texts = None, values
+    validity, texts = None, values
     if None in values:
         bits = np.packbits([value is not None for value in values], bitorder="little")
-        there, texts = pa.py_buffer(bits.tobytes()), ["" if value is None else value for value in values]
+        validity, texts = pa.py_buffer(bits.tobytes()), ["" if value is None else value for value in values]
     joined = "".join(texts)  # type: ignore[arg-type]
     data = joined.encode()
     if len(data) >= 1 << 31:
@@ -54,5 +54,5 @@ def texts_of_list(values: Sequence[str | None]) -> pa.Array:
     ends = np.zeros(len(texts) + 1, np.int64)
     np.cumsum(np.fromiter(lengths, np.int64, len(texts)), out=ends[1:])
     return pa.Array.from_buffers(
-        pa.string(), len(texts), [there, pa.py_buffer(ends.astype(np.int32)), pa.py_buffer(data)]
+        pa.string(), len(texts), [validity, pa.py_buffer(ends.astype(np.int32)), pa.py_buffer(data)]
     )

@@ -1,4 +1,4 @@
-"""Classes: the sizes and sensitive distributions of groups of records that a recoding makes identical."""
+"""Classes: groups of records that a recoding makes identical, with their sizes and sensitive values."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from shoal.errors import InternalError, UnknownName
 
 T = TypeVar("T")
 
-UNIT = "\0unit of "  # prefix of a column of which only the distinct values are counted
+UNIT = "\0unit of "  # prefix of a column whose distinct values are counted, and nothing else
 LABEL = "\0label of "  # prefix of a column that metrics and searches use, but models do not
 
 
 def is_sensitive_name(name: str) -> bool:
-    """Return whether a name in the counts is a sensitive column, and not a unit or a label."""
+    """Return whether a name in `Counts.sensitive` is a sensitive column, not a unit or a label."""
     return not name.startswith((UNIT, LABEL))
 
 
 def label_of(counts: Counts) -> str | None:
-    """Return the name under which labels were counted, or None."""
+    """Return the name of the label column in `Counts.sensitive`, or None."""
     return next((name for name in counts.sensitive if name.startswith(LABEL)), None)
 
 
@@ -55,7 +55,7 @@ class Sensitive:
 
 @dataclass(frozen=True)
 class Distribution:
-    """How often each value of a sensitive column occurs in each class; an entry is one value in one class."""
+    """How often each value of a sensitive column occurs in each class; an entry is a value in a class."""
 
     entries: SensitiveCounts
     sizes: IntArray  # (classes,)
@@ -95,14 +95,14 @@ class Distribution:
         return maxima
 
     @cached_property
-    def _known(self) -> dict[object, Any]:
+    def _cache(self) -> dict[object, Any]:
         return {}
 
-    def once(self, key: object, compute: Callable[[], T]) -> T:
+    def cached(self, key: object, compute: Callable[[], T]) -> T:
         """Return the cached value of a key, or compute it."""
-        if key not in self._known:
-            self._known[key] = compute()
-        value: T = self._known[key]
+        if key not in self._cache:
+            self._cache[key] = compute()
+        value: T = self._cache[key]
         return value
 
     def having(self, marked: BoolArray) -> BoolArray:

@@ -1,15 +1,14 @@
 """Kernels: loops that Numba compiles once per machine, and their NumPy equivalents for small inputs.
 
 Loading Numba takes as long as processing thousands of combinations with NumPy. A process therefore begins
-with the NumPy equivalents. It loads Numba when a kernel has no equivalent, when NumPy would have to sort many
-rows, or when NumPy has taken as much time as loading takes. The results are the same.
+with the NumPy equivalents. It loads Numba in three cases: a kernel has no equivalent, NumPy would have to
+sort many rows, or NumPy has already taken as much time as loading takes. The results are the same.
 
-Large tables are processed on several cores: Python runs the outer loops, and calls compiled kernels that
+Large tables are processed on several cores. Python runs the outer loops, and calls compiled kernels that
 release the interpreter lock (`Kernel.large`).
 
-Numba's cache checks only the file of the kernel itself. Kernels of other files are compiled into it, and an
-upgrade of shoal may change one of those files. The cache stamp of a kernel therefore includes the stamps of
-the files whose kernels it imports.
+Numba's cache checks only the file of the kernel itself. A kernel may contain compiled kernels of other files,
+which an upgrade of shoal may change. Its cache stamp therefore includes the stamps of those files.
 """
 
 from __future__ import annotations
@@ -24,13 +23,13 @@ from typing import Any
 
 from shoal.core.progress import Progress
 
-_FEW = 20_000  # maximum number of rows of one call that NumPy processes, if it has to sort them
-_SORTED = 10  # a row that is sorted costs NumPy as much as this number of other rows
-_CALL = 600  # number of rows that cost as much as a call
-_BUDGET = 6_000_000  # number of rows that NumPy processes in the time that Numba takes to load
+_MAX_SORTED_ROWS = 20_000  # maximum number of rows that NumPy sorts in one call
+_UNSORTED_DISCOUNT = 10  # for NumPy, a row that is sorted costs as much as this number of other rows
+_ROWS_PER_CALL = 600  # the number of rows that cost as much as a call
+_NUMPY_BUDGET = 6_000_000  # the number of rows that NumPy processes in the time that Numba takes to load
 _timers: list[CompileTimer] = []  # one for each open block
 _lock = RLock()
-_namespaces: dict[tuple[int, str], dict[str, Any]] = {}  # globals in which kernels are replaced
+_namespaces: dict[tuple[int, str], dict[str, Any]] = {}  # results of `_namespace`
 
 
 class CompileTimer:
@@ -48,7 +47,7 @@ class CompileTimer:
 
     def on_end(self) -> None:
         if self._depth == 0:
-            return  # compilation began before
+            return  # compilation started before this timer
         self._depth -= 1
         if self._depth == 0:
             self.seconds += time.perf_counter() - self._start
@@ -56,7 +55,7 @@ class CompileTimer:
 
 @contextmanager
 def compile_events(progress: Progress) -> Iterator[CompileTimer]:
-    """Report and time compilation inside the block; kernels loaded from numba's cache are not reported."""
+    """Report and time compilation inside the block, without kernels that are loaded from Numba's cache."""
     timer = CompileTimer(progress)
     _timers.append(timer)
     try:
@@ -66,22 +65,22 @@ def compile_events(progress: Progress) -> Iterator[CompileTimer]:
 
 
 class Work:
-    """Chooses between NumPy and compiled kernels in one process."""
+    """Decides, for one process, whether NumPy or compiled kernels are used."""
 
     def __init__(self) -> None:
         self.loaded = False  # whether a kernel has loaded Numba
-        self.spent = 0  # the number of rows that NumPy has processed
+        self.numpy_rows = 0  # the number of rows that NumPy has processed
 
     def fits_numpy(self, rows: int, *, sorts: bool = True) -> bool:
-        """Return whether NumPy should process these rows, and add them to the rows processed."""
-        if self.loaded or (sorts and rows > _FEW):
+        """Return whether NumPy should process these rows; if so, count them."""
+        if self.loaded or (sorts and rows > _MAX_SORTED_ROWS):
             return False
-        self.add(rows if sorts else rows // _SORTED, 1)
-        return self.spent <= _BUDGET
+        self.add(rows if sorts else rows // _UNSORTED_DISCOUNT, 1)
+        return self.numpy_rows <= _NUMPY_BUDGET
 
     def add(self, rows: int, calls: int) -> None:
-        """Count what NumPy has processed."""
-        self.spent += rows + _CALL * calls
+        """Add the cost of rows and calls that NumPy processes."""
+        self.numpy_rows += rows + _ROWS_PER_CALL * calls
 
 
 work = Work()
@@ -94,14 +93,14 @@ class Kernel:
         self,
         function: Callable[..., Any],
         numpy: Callable[..., Any] | None,
-        many: Callable[..., Any] | None = None,  # the equivalent for large tables, on several cores
+        parallel: Callable[..., Any] | None = None,  # the equivalent for large tables, on several cores
         *,
-        sorts: bool = True,  # the equivalent sorts the rows
+        sorts: bool = True,  # whether the NumPy equivalent sorts the rows
         **options: Any,
     ) -> None:
         self.py_func: Any = function
         self.numpy, self.sorts = numpy, sorts
-        self.many = many
+        self.parallel = parallel
         self.options = options
 
     def __call__(self, *arguments: Any) -> Any:
@@ -118,8 +117,8 @@ class Kernel:
     @cached_property
     def large(self) -> Any:
         """The function for large tables: outer loops in Python, inner ones compiled."""
-        if self.many is not None:
-            return self.many
+        if self.parallel is not None:
+            return self.parallel
         if self.numpy is not None:
             return self.machine if self.options.get("cache") else self.numpy
         return _with_globals(self.py_func, _namespace(self.py_func.__globals__, "large"))
@@ -162,19 +161,19 @@ def inner(
     function: Callable[..., Any],
     *,
     numpy: Callable[..., Any] | None = None,
-    many: Callable[..., Any] | None = None,
+    parallel: Callable[..., Any] | None = None,
 ) -> Kernel:
     """Compile, without a wrapper for Python, a function that only compiled functions of its module call.
 
     It compiles faster because it does not count references, so it must not create arrays.
     """
     return Kernel(
-        function, numpy, many, nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True, _nrt=False
+        function, numpy, parallel, nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True, _nrt=False
     )
 
 
 def inlined(function: Callable[..., Any]) -> Kernel:
-    """Insert a function into the compiled functions that call it, instead of compiling it by itself."""
+    """Mark a function that is inlined in the compiled functions that call it."""
     return Kernel(function, None, inline="always")
 
 
@@ -187,8 +186,8 @@ def compiled(
 ) -> Kernel:
     """Compile a function at its first call and cache the result for other processes.
 
-    If the equivalent `sorts`, it is used for fewer rows. A function that creates no arrays compiles faster,
-    because it does not count references.
+    With `sorts`, the NumPy equivalent is used for fewer rows only. A function that creates no arrays
+    (`makes_arrays=False`) compiles faster, because it does not count references.
     """
     return Kernel(
         function, numpy, sorts=sorts, cache=True, nogil=True, no_cfunc_wrapper=True, _nrt=makes_arrays
@@ -197,11 +196,11 @@ def compiled(
 
 def _with_globals(function: Any, names: dict[str, Any]) -> FunctionType:
     """Return the same function with other globals."""
-    made = FunctionType(
+    copy = FunctionType(
         function.__code__, names, function.__name__, function.__defaults__, function.__closure__
     )
-    made.__qualname__, made.__doc__ = function.__qualname__, function.__doc__
-    return made
+    copy.__qualname__, copy.__doc__ = function.__qualname__, function.__doc__
+    return copy
 
 
 def _namespace(source: dict[str, Any], kind: str) -> dict[str, Any]:
@@ -209,7 +208,7 @@ def _namespace(source: dict[str, Any], kind: str) -> dict[str, Any]:
     key = (id(source), kind)
     if key not in _namespaces:
         names = _namespaces[key] = dict(source)
-        for name, value in source.items():  # kernels may call each other; names are looked up at run time
+        for name, value in source.items():  # after `names` is stored, because kernels may call each other
             if isinstance(value, Kernel):
                 names[name] = getattr(value, kind)
     return _namespaces[key]
@@ -217,7 +216,7 @@ def _namespace(source: dict[str, Any], kind: str) -> dict[str, Any]:
 
 @cache
 def _listen() -> None:
-    """Load Numba, and register a listener for its compilation events."""
+    """Register a listener for the compilation events of Numba, which is loaded for this."""
     from numba.core.event import Event, Listener, register
 
     class Forward(Listener):  # type: ignore[misc]
@@ -233,7 +232,7 @@ def _listen() -> None:
 
 
 def _make_robust(cache: Any) -> None:
-    """Ignore a full or read-only disk, and flush a cache that cannot be loaded."""
+    """Make a cache ignore a full or read-only disk, and flush itself if it cannot be loaded."""
     load, save = cache.load_overload, cache.save_overload
 
     def load_or_flush(*arguments: Any) -> Any:

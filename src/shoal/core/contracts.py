@@ -1,8 +1,8 @@
 """The four interfaces that plug-ins implement: Model, Metric, Algorithm, Engine.
 
-A plug-in is a frozen dataclass. Its fields are its options, and its class attributes are its promises.
-Every promise is checked by a test in `tests/plugins/contracts`. The text below a promise appears on the page
-of the plug-in; a plug-in may override it.
+A plug-in is a frozen dataclass. Its fields are its options, and its class attributes are its promises. The
+tests in `tests/plugins/contracts` check every promise. The text below a promise appears on the page of the
+plug-in; a plug-in may override it.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Schema:
         return self.of(Role.IDENTIFIER)
 
 
-COMPARED_GROUPS = 10_000  # maximum number of groups of a key in which columns are compared
+COMPARED_GROUPS = 10_000  # maximum number of groups of a key that `Engine.key_groups` compares
 
 
 class When(StrEnum):
@@ -97,12 +97,12 @@ class Guarantee(StrEnum):
 class RecordCost(StrEnum):
     """The cost of one record, for losses that are a sum over records and depend only on their classes."""
 
-    SIZE = "the size of its class, or of the table where it is suppressed"
-    MINORITY = "1 where it is suppressed or not of its class's majority, as a share of all records"
+    SIZE = "the size of its class, or of the table if it is suppressed"
+    MINORITY = "1 if it is suppressed or not in the majority of its class, as a share of all records"
 
 
 class ColumnTotal(StrEnum):
-    """How the losses of the columns are combined to the loss of a node."""
+    """How the losses of the columns are combined into the loss of a node."""
 
     SUM = "their sum"
     MEAN = "their mean by weight"
@@ -110,13 +110,13 @@ class ColumnTotal(StrEnum):
 
 @dataclass(frozen=True)
 class SizeTerms:
-    """The factors of a loss that is a sum over class sizes."""
+    """The factors of a loss that is computed from class sizes: the sum of factors times amounts."""
 
-    squares: float = 0.0  # for the squares of the sizes of all classes, suppressed or not
-    suppressed_squares: float = 0.0  # for the squares of the sizes of suppressed classes
-    suppressed: float = 0.0  # for the number of suppressed records
-    per_class: float = 0.0  # divided by the number of all classes
-    # One number per column and level; their sum at a node is added and never decreases towards higher nodes.
+    squares: float = 0.0  # factor of the sum of squared sizes of all classes, suppressed or not
+    suppressed_squares: float = 0.0  # factor of the sum of squared sizes of suppressed classes
+    suppressed: float = 0.0  # factor of the number of suppressed records
+    per_class: float = 0.0  # factor of 1 / (number of all classes)
+    # One number per column and level; the sum at a node is added to the loss. It never decreases upwards.
     table: tuple[FloatArray, ...] | None = field(default=None, compare=False)
 
 
@@ -125,7 +125,7 @@ class Model(ABC):
 
     # One sentence for readers who do not program; without it the studio shows the docstring's first line.
     plain_summary: ClassVar[str] = ""
-    # Some options weaken both promises: see `is_monotone` and `sizes_suffice`.
+    # With some options, the next two promises do not hold: see `is_monotone` and `sizes_suffice`.
     monotone: ClassVar[When]
     """Generalizing never turns a class that passes into one that must be suppressed."""
     by_size: ClassVar[bool] = False
@@ -145,19 +145,19 @@ class Model(ABC):
         return self.monotone.given(suppression)
 
     def holds(self, classes: Classes, suppressed: BoolArray) -> bool:
-        """Return whether the remaining records may be released; for models that check the whole table."""
+        """Return whether the remaining records may be released, for models about the whole table."""
         return True
 
     @property
     def judges_table(self) -> bool:
-        """Whether the model checks the whole table, too, by overriding `holds`."""
+        """Whether the model is also about the whole table: whether it overrides `holds`."""
         return type(self).holds is not Model.holds
 
     def unavoidable(self, classes: Classes) -> FloatArray:
-        """Return, per class, a lower bound on the records refused at this node and at every node below.
+        """Return, per class, a lower bound on the records that are refused here and at every node below.
 
-        If the sum of these bounds exceeds the limit, a search may refuse all nodes below. Merging classes
-        never increases the sum.
+        If the sum of the bounds exceeds the limit, a search may refuse all nodes below. Merging classes never
+        increases the sum.
         """
         if not self.is_monotone(suppression=True):
             return np.zeros(len(classes))
@@ -165,18 +165,18 @@ class Model(ABC):
 
     @property
     def least_size(self) -> int:
-        """The smallest size that a class can have and pass the model."""
+        """The smallest size of a class that can pass the model."""
         return 1
 
     def least_values(self, available: Sequence[str]) -> Mapping[str, int]:
-        """Return, by sensitive column, the smallest number of values that a class can have and pass."""
+        """Return, by sensitive column, the smallest number of values of a class that can pass."""
         return {}
 
     def sensitive(self, available: Sequence[str]) -> tuple[str, ...]:
         """Return the sensitive columns whose distributions the model needs."""
         return ()
 
-    ignores_size = False  # the model depends on sensitive values only, not on the number of records
+    ignores_size = False  # whether the model depends on sensitive values only, not on the number of records
 
     @property
     def population_table(self) -> str | None:
@@ -190,7 +190,7 @@ class Model(ABC):
 
     @property
     def needs_reference(self) -> bool:
-        """Whether the model compares classes with the whole input, which a release alone does not show."""
+        """Whether the model compares classes with the whole input, so a release alone is not enough."""
         return False
 
     @property
@@ -199,7 +199,7 @@ class Model(ABC):
         return False
 
     def in_words(self) -> str | None:
-        """Return one sentence that explains to the data owner what the release guarantees, or None."""
+        """Return one sentence for the data owner on what the release guarantees, or None."""
         return None
 
     def nearest(self, classes: Classes, limit: int) -> Self | None:
@@ -211,15 +211,15 @@ class Metric(ABC):
     """A measure of information loss; smaller is better.
 
     A metric that is monotone only without suppression also promises that suppressing records never lowers the
-    loss. Its value without suppression is then a lower bound for every node above.
+    loss. Its loss without suppression is then a lower bound for every node above.
     """
 
     monotone: ClassVar[When]
     """Generalizing never lowers the loss, which lets a search skip nodes."""
-    separable: ClassVar[When] = When.NEVER  # the loss is `total` of the sum of the values of `table`
+    separable: ClassVar[When] = When.NEVER  # then the loss is `total(sum of values of table)`
     """The loss is computed from one number per column and level, so that no node needs to be counted."""
     by_size: ClassVar[bool] = False
-    """Whether the loss needs only the sizes of the classes, so that values need not be distinguished."""
+    """Whether the loss needs only the sizes of the classes, not their values."""
     weighted: ClassVar[bool] = False
     """Whether the loss uses the `weight` of a column in the policy."""
     by_level: ClassVar[bool] = False
@@ -241,17 +241,18 @@ class Metric(ABC):
 
     @property
     def over_columns(self) -> ColumnTotal | None:
-        """How the losses of the columns are combined to the loss of a node; None if they are not.
+        """How the losses of the columns are combined into the loss of a node; None if they are not.
 
-        A value other than None makes two more promises: the loss of a column depends only on its level and on
-        the suppressed records, and suppressing more records never lowers it.
+        Any other value makes two more promises. The loss of a column depends only on its level and on the
+        suppressed records, and suppressing more records never lowers it.
         """
         return None
 
     def onto(self, problem: Problem, part: Problem) -> tuple[Metric, float]:
-        """Return the metric for a part of the columns, and the factor of its loss in the loss of the whole.
+        """Return the metric for some of the columns, and a factor for its loss.
 
-        The loss of a node is `constant` plus the losses of its disjoint parts, times their factors.
+        If the columns are divided into parts, the loss of a node is `constant` plus the sum of factor times
+        loss over the parts.
         """
         whole = sum(problem.weights)
         return self, 1.0 if self.over_columns is ColumnTotal.SUM else sum(part.weights) / whole
@@ -261,9 +262,10 @@ class Metric(ABC):
         return 0.0
 
     def size_terms(self, problem: Problem) -> SizeTerms | None:
-        """Return the loss as a sum over class sizes, for searches in compiled code, or None.
+        """Return the loss as a function of class sizes, for searches in compiled code, or None.
 
-        The terms for all classes never decrease upwards, and suppressing a class never lowers the loss.
+        The part of the loss for all classes never decreases upwards, and suppressing a class never lowers the
+        loss.
         """
         return None
 
@@ -272,7 +274,7 @@ class Metric(ABC):
         raise TypeError(type(self).__name__)
 
     def total(self, parts: Any) -> Any:
-        """Convert sums of numbers of `table` to losses, without changing their order."""
+        """Convert sums of values of `table` to losses; a larger sum gives a larger loss."""
         return parts
 
 
@@ -283,15 +285,15 @@ class Algorithm(ABC):
     """What the search proves about its result."""
     # One sentence for readers who do not program; without it the studio shows the docstring's first line.
     plain_summary: ClassVar[str] = ""
-    # If there is no acceptable result, the error that the search raises says what works.
+    # Whether the error for an infeasible problem says which settings work.
     reports_infeasible: ClassVar[bool] = False
-    # The result lists the nodes among which the metric chose.
+    # Whether the result lists the nodes among which the metric chose.
     lists_candidates: ClassVar[bool] = False
-    # The search evaluates nodes only, so the combinations may stay in an engine.
+    # Whether the search only evaluates nodes, so that the combinations may stay in an engine.
     supports_remote: ClassVar[bool] = False
-    # The sensitive column is released in a separate table that lists its values by group.
+    # Whether the sensitive column is released in a separate table that lists its values by group.
     separates_sensitive: ClassVar[bool] = False
-    # The search may suppress records; one that blanks cells instead releases all of them.
+    # Whether the search may suppress records. A search that blanks cells instead releases all records.
     suppresses: ClassVar[bool] = True
 
     @property
@@ -300,7 +302,7 @@ class Algorithm(ABC):
         return False
 
     def refuses(self, problem: Problem) -> Refusal | None:
-        """Return why this search cannot handle the problem, or None; pruning needs monotone models."""
+        """Return why this search cannot handle the problem, or None."""
         return None
 
     def refuses_models(self, models: Sequence[Model], sensitive: Sequence[str]) -> Refusal | None:
@@ -310,12 +312,12 @@ class Algorithm(ABC):
     def tested_sets(self, identifying: Sequence[int]) -> Sequence[tuple[int, ...]]:
         """Return the sets of columns whose rare combinations are hidden, for searches that ignore the models.
 
-        `identifying` says how identifying each column is.
+        `identifying` has a number for how identifying each column is.
         """
         return ()
 
     def default_limit(self, models: Sequence[Model]) -> int | None:
-        """Return the suppression limit of this search where the policy has none."""
+        """Return the suppression limit of this search if the policy has none."""
         return None
 
     @abstractmethod
@@ -333,12 +335,12 @@ class NodeSearch(Algorithm):
     refine: bool = field(default=False, kw_only=True)
     """Continue from the node: recode the records that it suppresses, and lower levels class by class."""
     cells: Cells = field(default=False, kw_only=True)
-    """Instead of suppressing records, blank a few of their cells; with `any`, a blank matches every value."""
+    """Blank a few cells of records instead of suppressing them; with `any`, a blank matches every value."""
 
 
 @dataclass(frozen=True)
 class ColumnScan:
-    """The number of unique values of a column, of values that match patterns, and of distinct values."""
+    """Counts of the values of a column: unique ones, those that match patterns, and distinct ones."""
 
     unique_values: int  # number of values that occur once
     matches: tuple[int, ...]  # number of distinct values that match each pattern
@@ -352,7 +354,10 @@ def _scan_column(counts: Counts, domain: Domain, patterns: Sequence[str]) -> Col
 
 
 def _key_groups(engine: Engine, table: Any, key: str, columns: Sequence[str]) -> KeyGroups:
-    """Count pairs of key and value; a column is constant in a group with at most one non-null value."""
+    """Compute the groups of a key by counting its pairs of values with each column.
+
+    A column is constant in a group if it has at most one value there, not counting nulls.
+    """
     sizes = _sizes_by_key(engine, table, [key])[0]
     repeated = int((sizes > 1).sum())
     constant = {}
@@ -394,8 +399,8 @@ class ReleaseColumns:
     """The columns of a release that stays in memory."""
 
     order: tuple[str, ...]  # names, in the order of the release
-    unchanged: tuple[str, ...]  # keep their type; each cell keeps its value or becomes missing
-    counted: tuple[str, ...] = ()  # the quasi-identifiers among them: equal values become identical
+    unchanged: tuple[str, ...]  # columns that keep their type; each cell keeps its value or becomes missing
+    counted: tuple[str, ...] = ()  # unchanged quasi-identifiers; values that count as equal become identical
 
 
 class Engine(ABC):
@@ -403,9 +408,9 @@ class Engine(ABC):
 
     formats: ClassVar[tuple[str, ...]] = ()
     """The files that it reads and writes, by file extension."""
-    # Both are read from the source of the class if it cannot be imported, so they must be literals.
-    requires = ""  # the optional package that the engine imports; an error names it with how to install it
-    ibis_backend = ""  # the name of the Ibis backend on whose tables the engine works, by `on`
+    # Both must be literals, because they are read from the source of a class that cannot be imported.
+    requires = ""  # the optional package that the engine imports; the error names it if it is missing
+    ibis_backend = ""  # the name of the Ibis backend whose tables the engine processes, see `on`
 
     @abstractmethod
     def open(self, source: Any) -> Any:
@@ -425,7 +430,7 @@ class Engine(ABC):
         """
 
     def count_each(self, table: Any, columns: Sequence[str]) -> Iterator[tuple[Counts, Domain]]:
-        """Count the values of each column separately; an engine may read the table once for several."""
+        """Count the values of each column separately; an engine may count several columns in one query."""
         for name in columns:
             counts, domains = self.count(table, [name])
             yield counts, domains[name]
@@ -435,8 +440,8 @@ class Engine(ABC):
     ) -> dict[str, ColumnScan]:
         """Count, per column, the values that occur once and the distinct values that match each pattern.
 
-        Patterns are regular expressions and are applied to text columns. For a column with distinct values in
-        less than two thirds of the rows, the number of unique values may be given as 0.
+        Patterns are regular expressions for text columns. If a column has fewer distinct values than two
+        thirds of the rows, the number of its unique values may be 0 instead of the true number.
         """
         counted = zip(columns, self.count_each(table, columns), strict=True)
         return {name: _scan_column(counts, domain, patterns) for name, (counts, domain) in counted}
@@ -444,8 +449,8 @@ class Engine(ABC):
     def key_groups(self, table: Any, keys: Sequence[str], columns: Sequence[str]) -> dict[str, KeyGroups]:
         """Group the rows by each key, and count the groups in which each column is constant.
 
-        Keys and columns whose type cannot be compared may be missing from the result. At most
-        `COMPARED_GROUPS` groups need to be compared.
+        Keys and columns whose type cannot be compared may be missing from the result. An engine may compare
+        only the first `COMPARED_GROUPS` groups.
         """
         return {key: _key_groups(self, table, key, [name for name in columns if name != key]) for key in keys}
 
@@ -454,7 +459,7 @@ class Engine(ABC):
         return 0
 
     def flag_empty(self, table: Any, columns: Sequence[str]) -> tuple[Any, str]:
-        """Add a column that is 1 where the given columns are all null, else 0; return table and name."""
+        """Add a column that is 1 in rows where the columns are all null, else 0; also return its name."""
         raise UsageError("This engine cannot find masked records in a release. Use suppressed: drop.")
 
     @abstractmethod
@@ -467,7 +472,10 @@ class Engine(ABC):
         keep: Sequence[str],
         blank: Sequence[str] | None,
     ) -> Any:
-        """Keep some columns, replace values by labels, and drop (or blank) suppressed records."""
+        """Keep some columns, replace values by labels, and drop suppressed records.
+
+        If `blank` is given, suppressed records are kept, and these columns of them are blank.
+        """
 
     def agreement(
         self,
@@ -482,17 +490,18 @@ class Engine(ABC):
     ) -> ColumnAgreement | None:
         """Group the released records by each unchanged column, and by all released columns.
 
-        The table is read once. Suppressed records are left out; if `blank` is given, they are kept with these
-        columns blank. `unit` identifies persons. Returns None if the engine does not support this.
+        The table is read once. Suppressed records are left out; if `blank` is given, they are kept, and these
+        columns of them are blank. `unit` is the column that identifies persons. Return None if the engine
+        does not support this.
         """
         return None
 
     def positions(
         self, table: Any, columns: Sequence[str], domains: Mapping[str, Domain], keys: IntArray
     ) -> IntArray:
-        """Return the row numbers, ascending from 0, of rows whose packed combination is among the keys.
+        """Return the numbers of the rows whose packed combination is among the keys, in ascending order.
 
-        `keys` has the shape (words, combinations). Rows are numbered in the order of the table.
+        `keys` has the shape (words, combinations). Rows are numbered from 0, in the order of the table.
         """
         raise UsageError(
             "This engine cannot return the position of a row, because its tables have no order. Give a file."
@@ -527,7 +536,7 @@ class Engine(ABC):
         return ()
 
     def notes_on(self, table: Any) -> tuple[str, ...]:
-        """Return notes about columns of an open table that are read in another form."""
+        """Return notes about columns of an open table whose values are converted when they are read."""
         return ()
 
     def durations(self, table: Any) -> tuple[str, ...]:
@@ -538,7 +547,7 @@ class Engine(ABC):
         """Write data that does not fit in memory to a private folder next to the output."""
 
     def sample(self, table: Any, step: int) -> Any:
-        """Return about one in `step` rows, the same at every call; return all if sampling is no faster."""
+        """Return about one in `step` rows, the same at every call; return all rows if that is as fast."""
         return table
 
     def number_rows(self, table: Any) -> Any:
@@ -549,16 +558,16 @@ class Engine(ABC):
     def materialize(
         self, recoded: Any, source: Any, opened: Any, columns: ReleaseColumns
     ) -> tuple[Any, tuple[str, ...]]:
-        """Return a table of the same type as the source, with notes on what could not be kept exactly.
+        """Return the release as a table of the same type as the source, and notes on inexact conversions.
 
-        `opened` is the source as `open` returned it.
+        `opened` is the result of `open(source)`.
         """
 
     def interrupt(self) -> None:  # noqa: B027 - an engine may be unable to
-        """Cancel the query that another thread is waiting for, like Ctrl-C."""
+        """Cancel the query that another thread is waiting for."""
 
     def abort(self) -> None:  # noqa: B027 - most engines end with this process
-        """End processes that would keep writing after a signal ends this process."""
+        """End processes of the engine that would continue to write after this process ends."""
 
     def close(self) -> None:  # noqa: B027 - an engine may hold no resources
         """Release the resources of a run."""

@@ -20,15 +20,16 @@ class SearchCost:
     rows_scanned: int = 0  # combinations read
     subset_evaluations: int = 0  # counts over fewer columns
     column_counts: int = 0  # roll-ups of one column each, which order the columns
-    score: float = 0.0  # columns generalized times combinations read, plus n log2 n for n combinations made
+    # The sum of generalized columns times combinations read, plus n log2 n for each node with n combinations.
+    score: float = 0.0
 
-    def read(self, combinations: int, columns: int) -> None:
-        """Count the generalization of some columns for this number of combinations."""
+    def add_read(self, combinations: int, columns: int) -> None:
+        """Add the cost of generalizing this number of columns in this number of combinations."""
         self.rows_scanned += combinations
         self.score += combinations * columns
 
-    def made(self, combinations: int) -> None:
-        """Add the combinations of an evaluated node."""
+    def add_made(self, combinations: int) -> None:
+        """Add the cost of the combinations of an evaluated node."""
         self.score += combinations * math.log2(combinations) if combinations else 0.0
 
 
@@ -62,8 +63,8 @@ class SearchWork:
 class SearchSpace:
     """How far incognito narrows its search over all sets of this number of columns."""
 
-    columns: int  # columns that share their level count once
-    nodes: int  # of the lattices of these sets
+    columns: int  # columns that share their level count as one
+    nodes: int  # the number of nodes in the lattices of these sets
     candidates: int  # nodes whose projections to fewer columns are all acceptable
     counted: int  # candidates that were counted; the others lie above an acceptable node
 
@@ -72,7 +73,7 @@ class SearchSpace:
 class Evaluation:
     """Acceptability and loss of a node or another recoding; a search adds its guarantee and cost."""
 
-    node: Node  # for another recoding: the node that it refined, or empty
+    node: Node  # if the recoding is not a node: the node that it refined, or empty
     acceptable: bool
     suppressed: int  # number of records; for a refused node, a lower bound
     classes: int  # number of all classes, before suppression
@@ -84,7 +85,7 @@ class Evaluation:
     candidates: tuple[Node, ...] = ()  # the nodes among which the metric chose
     evaluated_candidates: tuple[Evaluation, ...] = field(default=(), compare=False, repr=False)
     work: SearchWork = SearchWork()
-    complete: bool = True  # the search ended before its time limit
+    complete: bool = True  # whether the search ended before its time limit
     lower_bound: float | None = None  # no recoding of this search's kind has a smaller loss
     search_space: tuple[SearchSpace, ...] = ()  # of incognito, by the number of columns
 
@@ -99,7 +100,7 @@ def tie(first: float, second: float) -> bool:
 
 
 def better(candidate: Evaluation, other: Evaluation | None) -> bool:
-    """Compare by loss, then suppressed records, height and lexicographic order."""
+    """Return whether a candidate is better: by loss, suppressed records, height and lexicographic order."""
     if other is None:
         return True
     if not tie(candidate.loss, other.loss):

@@ -1,4 +1,4 @@
-"""The evaluator: evaluates each node once, from rolled-up counts, and adds up the cost; has a time limit."""
+"""The evaluator of a search: it evaluates each node once, adds up the cost, and enforces the time limit."""
 
 from __future__ import annotations
 
@@ -29,8 +29,10 @@ from shoal.wording import above_optimum
 _ROUNDING = 1e-9  # rounding error of sums of shares in a class
 
 
-def judged(problem: Problem, node: Node, classes: Classes, suppressed: int | None = None) -> Evaluation:
-    """Evaluate a node from its classes; `suppressed` is given if the sizes alone determine it."""
+def evaluate_node(
+    problem: Problem, node: Node, classes: Classes, suppressed: int | None = None
+) -> Evaluation:
+    """Evaluate a node from its classes; `suppressed` is given if the sizes of classes determine it."""
     mask = None
     if suppressed is None:
         mask = problem.violations(classes)
@@ -45,35 +47,35 @@ def judged(problem: Problem, node: Node, classes: Classes, suppressed: int | Non
     return Evaluation(node, acceptable, suppressed, len(classes), loss, bound, refuses_below)
 
 
-def recoded(problem: Problem, recoding: Recoding, node: Node, *, asked: bool) -> Evaluation:
-    """Evaluate a recoding that determines its suppressed classes; models are checked only if `asked`."""
+def evaluate_recoding(problem: Problem, recoding: Recoding, node: Node, *, check_models: bool) -> Evaluation:
+    """Evaluate a recoding, which determines its suppressed classes; check the models if `check_models`."""
     classes = problem.classes_of(recoding)
-    gone = classes.nothing() if recoding.regions is None else recoding.regions.suppressed
-    suppressed = int(classes.sizes[gone].sum())
-    seen = Classes(of_sizes(recoding.matches())) if recoding.wildcards else classes
-    refused = asked and (problem.violations(seen) & ~gone).any()
+    suppressed_classes = classes.nothing() if recoding.regions is None else recoding.regions.suppressed
+    suppressed = int(classes.sizes[suppressed_classes].sum())
+    checked_classes = Classes(of_sizes(recoding.matches())) if recoding.wildcards else classes
+    refused = check_models and (problem.violations(checked_classes) & ~suppressed_classes).any()
     acceptable = not refused and problem.acceptable(suppressed)
-    if asked:
-        acceptable = acceptable and all(model.holds(classes, gone) for model in problem.models)
-    loss = problem.metric.loss(problem, recoding, classes, gone) if acceptable else math.inf
+    if check_models:
+        acceptable = acceptable and all(model.holds(classes, suppressed_classes) for model in problem.models)
+    loss = problem.metric.loss(problem, recoding, classes, suppressed_classes) if acceptable else math.inf
     return Evaluation(node, acceptable, suppressed, len(classes), loss, loss, recoding=recoding)
 
 
 def in_whole_records(refused: FloatArray, classes: Classes) -> int:
-    """Sum the lower bounds of refused records of the classes, each rounded up to whole records."""
+    """Sum lower bounds on the refused records of each class, rounded up to whole records."""
     return int(np.ceil(refused - _ROUNDING * (1 + classes.sizes)).sum())
 
 
 def _refuses_below(problem: Problem, classes: Classes) -> bool:
     """Return whether more records than allowed are refused here and at every node below."""
-    certain = np.max([model.unavoidable(classes) for model in problem.models], axis=0)
-    return not problem.acceptable(in_whole_records(certain, classes))
+    unavoidable = np.max([model.unavoidable(classes) for model in problem.models], axis=0)
+    return not problem.acceptable(in_whole_records(unavoidable, classes))
 
 
 def _losses(
     problem: Problem, node: Node, classes: Classes, mask: BoolArray | None, acceptable: bool
 ) -> tuple[float, float]:
-    """Return the loss without suppression and, if the node is acceptable, with suppression."""
+    """Return the losses without and with suppression; the second is infinite if the node is refused."""
     metric = problem.metric
     if metric.separable.given(problem.limit > 0):
         loss = problem.loss_of(node)
@@ -89,7 +91,7 @@ def _losses(
     return bound, metric.loss(problem, recoding, classes, mask) if mask.any() else bound
 
 
-LARGEST_HELD = 2_000_000  # maximum number of nodes; a larger lattice is walked without arrays
+MAX_STORED_NODES = 2_000_000  # in a larger lattice, no array has an element for every node
 _REPORT_EVERY = 0.05  # seconds between two reports of progress
 
 
@@ -103,10 +105,10 @@ class Evaluator:
         self.best: Evaluation | None = None
         self.lower_bound: float | None = None  # no acceptable node has a smaller loss
         self.out_of_time = False
-        self.compiling: Callable[[], float] = lambda: 0.0  # seconds of compilation, not limited
-        self.stopped = False  # by a signal; the best result so far is offered
-        self._known: dict[Node, Evaluation] = {}
-        self._until = math.inf if seconds is None else time.monotonic() + seconds
+        self.compiling: Callable[[], float] = lambda: 0.0  # seconds of compilation, which are not limited
+        self.stopped = False  # whether a signal stopped the search; its best result so far is then offered
+        self._evaluations: dict[Node, Evaluation] = {}
+        self._deadline = math.inf if seconds is None else time.monotonic() + seconds
         self._progress = progress
         self._reported = 0.0
         self._nodes = 0
@@ -136,7 +138,7 @@ class Evaluator:
 
     @property
     def nodes_evaluated(self) -> int:
-        """The number of nodes evaluated so far, without those that were counted only for their loss."""
+        """The number of nodes evaluated so far, except those that were evaluated only for their loss."""
         return self._nodes - self._loss_evaluations
 
     @property
@@ -144,36 +146,38 @@ class Evaluator:
         return self._cost.rows_scanned
 
     def __call__(self, node: Node) -> Evaluation:
-        known = self._known.get(node)
-        if known is None:
+        evaluation = self._evaluations.get(node)
+        if evaluation is None:
             self.check_time()
-            known = self._note(self._judge(node))
-        return known
+            evaluation = self._record(self._evaluate(node))
+        return evaluation
 
     def rolled(self, counts: Counts, groups: Mapping[int, IntArray], *, subset: bool = False) -> Counts:
-        """Roll up counts for a search that caches counts itself.
+        """Roll up counts for a search that caches counts itself, and add the cost.
 
-        `subset` counts this as an evaluation of fewer columns.
+        `subset` marks an evaluation over fewer columns.
         """
         self.check_time()
         self._cost.subset_evaluations += subset
         if not groups:
             return counts
-        self._cost.read(len(counts), len(groups))
+        self._cost.add_read(len(counts), len(groups))
         return counts.roll_up(groups)
 
-    def judged(self, node: Node, counts: Counts) -> Evaluation:
+    def from_counts(self, node: Node, counts: Counts) -> Evaluation:
         """Evaluate a node from its counts."""
-        known = self._known.get(node)
-        return known or self._note(judged(self.problem, node, Classes(counts, self.problem.sensitive_info)))
+        evaluation = self._evaluations.get(node)
+        return evaluation or self._record(
+            evaluate_node(self.problem, node, Classes(counts, self.problem.sensitive_info))
+        )
 
-    def recoded(self, recoding: Recoding, node: Node = (), *, judged: bool = True) -> Evaluation:
+    def recoding(self, recoding: Recoding, node: Node = (), *, check_models: bool = True) -> Evaluation:
         """Evaluate a recoding by regions, which determines its suppressed classes.
 
-        If `judged` is False, the models are not checked, for searches without a guarantee.
+        A search without a guarantee sets `check_models` to False.
         """
-        evaluation = recoded(self.problem, recoding, node, asked=judged)
-        self._cost.made(evaluation.classes)
+        evaluation = evaluate_recoding(self.problem, recoding, node, check_models=check_models)
+        self._cost.add_made(evaluation.classes)
         return evaluation
 
     def add_cost(self, rows: int, sets: int) -> None:
@@ -185,35 +189,35 @@ class Evaluator:
         """Return whether counts over fewer columns are acceptable."""
         classes = Classes(counts, self.problem.sensitive_info)
         suppressed = int(classes.sizes[self.problem.violations(classes)].sum())
-        self._cost.made(len(counts))
+        self._cost.add_made(len(counts))
         self._cost.subset_evaluations += 1
         return self.problem.acceptable(suppressed)
 
-    def _note(self, evaluation: Evaluation) -> Evaluation:
-        if len(self._known) >= LARGEST_HELD // 10 and self.problem.lattice.size > LARGEST_HELD:
-            self._known.clear()  # most nodes that are needed again are needed soon after
-        self._known[evaluation.node] = evaluation
+    def _record(self, evaluation: Evaluation) -> Evaluation:
+        if len(self._evaluations) >= MAX_STORED_NODES // 10 and self.problem.lattice.size > MAX_STORED_NODES:
+            self._evaluations.clear()  # most nodes that are needed again are needed soon after
+        self._evaluations[evaluation.node] = evaluation
         self._nodes += 1
-        self._cost.made(evaluation.classes)
+        self._cost.add_made(evaluation.classes)
         if evaluation.acceptable:
             self.nodes_accepted += 1
             if better(evaluation, self.best):
                 self.best = evaluation
         return evaluation
 
-    def _judge(self, node: Node) -> Evaluation:
+    def _evaluate(self, node: Node) -> Evaluation:
         """Evaluate a node; if too many records are in small classes, the other models are not checked."""
         problem = self.problem
         if problem.sizes_decide or (problem.sizes_bound and problem.least_size > 1):
             counts = self._sizes.counts(node)
-            short = counts.records_below(problem.least_size)
-            if problem.sizes_decide or not problem.acceptable(short):
-                return judged(problem, node, Classes(counts, problem.sensitive_info), short)
-        return judged(problem, node, self.classes(node))
+            in_small_classes = counts.records_below(problem.least_size)
+            if problem.sizes_decide or not problem.acceptable(in_small_classes):
+                return evaluate_node(problem, node, Classes(counts, problem.sensitive_info), in_small_classes)
+        return evaluate_node(problem, node, self.classes(node))
 
     @cached_property
     def _sizes(self) -> RollupCache:
-        """Rolls up counts without sensitive values, which is faster."""
+        """The cache for counts without sensitive values, which are rolled up faster."""
         problem = self.problem
         if problem.counts.remote or not (problem.counts.sensitive or problem.counts.population):
             return self._rollups
@@ -222,14 +226,14 @@ class Evaluator:
 
     @property
     def walkable(self) -> bool:
-        """Whether class sizes determine acceptability, and losses are known or follow from class sizes."""
+        """Whether class sizes decide which nodes are acceptable, and losses need nothing else."""
         metric = self.problem.metric
         return self.problem.sizes_decide and not (metric.by_size and metric.size_terms(self.problem) is None)
 
     def walk_all(self, *, skip: bool) -> bool:
         """Find the best node by a walk in compiled code; return False if that is not possible.
 
-        With `skip`, the walk omits nodes that are certain to be refused or worse than the best.
+        With `skip`, the walk leaves out nodes that are known to be refused or worse than the best.
         """
         self.check_time()
         problem, lattice = self.problem, self.problem.lattice
@@ -238,7 +242,7 @@ class Evaluator:
             return False
         from shoal.core.lattice.walk import Walk
 
-        if lattice.size > LARGEST_HELD or not Walk.possible(
+        if lattice.size > MAX_STORED_NODES or not Walk.possible(
             problem.counts, problem.hierarchies, lattice, problem.memory // 2
         ):
             return False
@@ -250,11 +254,11 @@ class Evaluator:
         for result in walk.search(objective):
             self._nodes, self.nodes_accepted = result.nodes, result.accepted
             self._cost.rows_scanned, self._cost.score = result.rows_scanned, result.score
-            over = self.seconds_left < 0
-            if result.best is not None and (over or result.complete):
+            time_is_up = self.seconds_left < 0
+            if result.best is not None and (time_is_up or result.complete):
                 node = lattice.node(result.best)
-                self.best = judged(problem, node, problem.classes(node), result.suppressed)
-            if over and not result.complete:
+                self.best = evaluate_node(problem, node, problem.classes(node), result.suppressed)
+            if time_is_up and not result.complete:
                 self.out_of_time = True
                 raise OutOfTime
             self._report(None if skip else lattice.size)
@@ -262,15 +266,17 @@ class Evaluator:
         return True
 
     def best_of(self, accepted: BoolArray) -> Evaluation | None:
-        """Return the acceptable node of least loss; only nodes whose loss is unknown are counted."""
+        """Return the accepted node of least loss; nodes are evaluated only if their loss is not known."""
         problem, lattice = self.problem, self.problem.lattice
         if accepted.any() and problem.metric.separable.given(problem.limit > 0):
             losses = np.where(accepted, problem.losses(), np.inf)
-            least = float(losses.min())
-            accepted = losses <= least + 1e-9 * abs(least)  # these are evaluated next, to decide ties
-        before = self._nodes
+            least_loss = float(losses.min())
+            accepted = losses <= least_loss + 1e-9 * abs(
+                least_loss
+            )  # these are evaluated next, to decide ties
+        nodes_before = self._nodes
         chosen = best(self(node) for node in nodes_of(lattice, accepted))
-        self._loss_evaluations += self._nodes - before
+        self._loss_evaluations += self._nodes - nodes_before
         return chosen
 
     def classes(self, node: Node) -> Classes:
@@ -279,18 +285,18 @@ class Evaluator:
 
     @property
     def seconds_left(self) -> float:
-        return self._until + self.compiling() - time.monotonic()
+        return self._deadline + self.compiling() - time.monotonic()
 
     def allow(self, seconds: float) -> None:
-        """Allow at least this many seconds from now, even if the time limit was reached."""
-        self._until += max(0.0, seconds - self.seconds_left)
+        """Extend the time limit so that at least this many seconds are left."""
+        self._deadline += max(0.0, seconds - self.seconds_left)
 
     @contextmanager
     def part(self, problem: Problem, seconds: float) -> Iterator[Evaluator]:
-        """Evaluate a problem over fewer columns as a part of this search, and add its cost."""
+        """Yield an evaluator for a problem over fewer columns, and add its cost to that of this search."""
         evaluate = Evaluator(problem, seconds=seconds, progress=lambda *_: self._report())
-        before = self.compiling()
-        evaluate.compiling = lambda: self.compiling() - before
+        seconds_before = self.compiling()
+        evaluate.compiling = lambda: self.compiling() - seconds_before
         try:
             yield evaluate
         finally:
@@ -307,7 +313,7 @@ class Evaluator:
     def _report(self, total: int | None = None) -> None:
         """Report progress: the number of nodes evaluated, and the gap to the optimum if it is known.
 
-        `total` is the number of nodes, if all of them are to be counted.
+        `total` is the number of all nodes, if all are evaluated.
         """
         now = time.monotonic()
         if not self._progress or now - self._reported <= _REPORT_EVERY:
@@ -349,7 +355,7 @@ class Evaluator:
             node_score=cost.score,
             candidate_graph=graph,
         )
-        evaluated = tuple(self._known[node] for node in candidates if node in self._known)
+        evaluated = tuple(self._evaluations[node] for node in candidates if node in self._evaluations)
         return replace(
             chosen, proven=proven, candidates=tuple(candidates), evaluated_candidates=evaluated, work=work
         )

@@ -12,7 +12,7 @@ from shoal.errors import PolicyError
 CORES = os.cpu_count() or 1
 _UNITS = {"k": 1, "m": 2, "g": 3, "t": 4}
 _CGROUP = Path("/sys/fs/cgroup/memory.max")
-_COPIES = 4  # copies of counts that exist at once: as received, sorted, rolled up, in a hash table
+_COPIES = 4  # copies of counts that exist at the same time: received, sorted, rolled up, in a hash table
 
 
 def limit_of(text: str | None) -> int:

@@ -29,8 +29,8 @@ class Problem:
     limit: int  # the number of records that may be suppressed
     weights: tuple[float, ...]
     sensitive_info: Mapping[str, Sensitive] = field(default_factory=dict)
-    as_bounds: tuple[str, ...] = ()  # columns released as the ends of their bands
-    whole: Lattice | None = None  # the lattice before it was narrowed; None if it was not narrowed
+    as_bounds: tuple[str, ...] = ()  # columns that are released as the ends of their bands
+    whole: Lattice | None = None  # the lattice before levels were fixed; None if no level was fixed
     identifying: tuple[int, ...] = ()  # how identifying each column is, from 1 to 3; empty: all are equal
     memory: int = field(default_factory=lambda: limit_of(None))  # number of bytes that a search may use
 
@@ -40,12 +40,12 @@ class Problem:
 
     @cached_property
     def most_suppressed(self) -> int:
-        """The number of records that may be suppressed: within the limit, and not all."""
+        """The number of records that may be suppressed: the limit, but never all records."""
         return min(self.limit, self.records - 1)
 
     @property
     def free(self) -> Lattice:
-        """The lattice of levels that single classes may have, even if the search is narrowed."""
+        """The lattice of levels that single classes may have, even if the node has fixed levels."""
         return self.whole or self.lattice
 
     @cached_property
@@ -73,11 +73,11 @@ class Problem:
 
     @cached_property
     def sizes_bound(self) -> bool:
-        """Whether the sizes of classes determine the bound of a refused node."""
+        """Whether the sizes of classes are enough to compute the bound of a refused node."""
         return self.metric.by_size or self.metric.separable is not When.NEVER
 
     @cached_property
-    def remembered(self) -> dict[object, Any]:
+    def cache(self) -> dict[object, Any]:
         """A cache for results that a metric computes once per problem."""
         return {}
 
@@ -93,7 +93,7 @@ class Problem:
         return Recoding.from_node(self.hierarchies, node, self.as_bounds)
 
     def classes(self, node: Node) -> Classes:
-        """Return the classes at one node in one pass; use an Evaluator for many nodes."""
+        """Return the classes at one node. For many nodes, an Evaluator is faster."""
         pairs = enumerate(zip(self.hierarchies, node, strict=True))
         groups = {column: hierarchy.groups(level) for column, (hierarchy, level) in pairs if level}
         counts = self.counts.roll_up(groups) if groups else self.counts
@@ -105,20 +105,20 @@ class Problem:
         return Classes(self.counts.roll_up(dict(enumerate(recoding.groups))).in_memory(), self.sensitive_info)
 
     def projected(self, axes: Sequence[int], models: tuple[Model, ...]) -> Problem:
-        """Return the problem restricted to the columns of some axes of the lattice, with the given models."""
+        """Return the problem restricted to the columns of some axes of the lattice, with other models."""
         return replace(self.onto(self.lattice.projected(axes)), models=models)
 
     def onto(self, lattice: Lattice) -> Problem:
         """Return the problem restricted to the columns of a lattice."""
-        kept = [self.lattice.columns.index(name) for name in lattice.columns]
+        columns = [self.lattice.columns.index(name) for name in lattice.columns]
         return replace(
             self,
-            counts=self.counts.project(kept),
-            hierarchies=tuple(self.hierarchies[column] for column in kept),
+            counts=self.counts.project(columns),
+            hierarchies=tuple(self.hierarchies[column] for column in columns),
             lattice=lattice,
-            weights=tuple(self.weights[column] for column in kept),
+            weights=tuple(self.weights[column] for column in columns),
             whole=None,
-            identifying=tuple(self.identifying[column] for column in kept) if self.identifying else (),
+            identifying=tuple(self.identifying[column] for column in columns) if self.identifying else (),
         )
 
     def acceptable(self, suppressed: int) -> bool:

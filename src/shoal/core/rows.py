@@ -1,4 +1,4 @@
-"""Rows of a table, page by page, to be shown only to its owner."""
+"""Pages of rows of a table, which are shown only to its owner."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class RowRequest:
     count: int = 100
     sort: tuple[tuple[str, bool], ...] = ()  # columns, the most important first; whether descending
     contains: Mapping[str, str] = field(default_factory=dict)  # texts that columns contain, ignoring case
-    below: int = 0  # only rows in classes of fewer records; 0 for all
+    below: int = 0  # only rows in classes with fewer records than this; 0: all rows
 
 
 @dataclass(frozen=True)

@@ -46,7 +46,7 @@ class TableEngine(Engine):
 
     @abstractmethod
     def mark(self, name: str, mark: str) -> None:
-        """Attach a mark to a table that this run created."""
+        """Attach a mark to a table, which shows that this run created it."""
 
     @abstractmethod
     def mark_of(self, name: str) -> str | None:
@@ -54,15 +54,15 @@ class TableEngine(Engine):
 
     @abstractmethod
     def staging_name(self, name: str, mark: str) -> str:
-        """Return the name of the unpublished table."""
+        """Return the name of the staging table, which is renamed when it is complete."""
 
     @abstractmethod
-    def publish(self, waiting: str, name: str, *, replace: bool) -> None:
-        """Rename the staged table, replacing a table of that name; atomically if possible."""
+    def publish(self, staging: str, name: str, *, replace: bool) -> None:
+        """Rename the staging table, replacing a table of that name; atomically if possible."""
 
-    def recover(self, waiting: str, name: str) -> None:
-        """Restore the table that an interrupted `publish` moved aside, and drop the staged table."""
-        self.drop(waiting)
+    def recover(self, staging: str, name: str) -> None:
+        """Restore the table that an interrupted `publish` renamed, and drop the staging table."""
+        self.drop(staging)
 
     def undo(self, name: str) -> None:
         """Drop a table that `publish` has published."""

@@ -1,7 +1,7 @@
-"""Checks of a file before it is read: its format, and its size when decompressed.
+"""Checks of a file before it is read: its format, and its decompressed size.
 
-A file may decompress to a thousand times its size. The sizes are in headers inside the file, which are
-FlatBuffers in Arrow files and Thrift in Parquet files.
+A file may decompress to a thousand times its size. The decompressed sizes are in headers inside the file,
+which are FlatBuffers in Arrow files and Thrift in Parquet files.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import pyarrow.compute
 from shoal.errors import DataError
 from shoal.files.limits import LONGEST_CELL, check_cell, check_columns, check_unpacked, limits
 
-# By the first bytes of a file: the name of its format, and the matching extensions.
+# The first bytes of a file, and for each format its name and its extensions.
 _BEGINNINGS = {
     b"PAR1": ("a Parquet file", (".parquet",)),
     b"ARROW1": ("an Arrow file", (".arrow", ".feather")),
@@ -37,10 +37,10 @@ def check_content(path: Path, ending: str) -> None:
     with open(path, "rb") as file:
         first = file.read(8)
     is_text = first.isascii() and all(byte > 31 or byte in b"\t\r\n" for byte in first)
-    for begins, (what, endings) in _BEGINNINGS.items():
+    for begins, (format_name, endings) in _BEGINNINGS.items():
         if first.startswith(begins) and ending not in endings and not is_text:
-            do = f"Let its name end in {endings[0]}." if endings else "Save it as .xlsx or CSV UTF-8."
-            raise DataError(f"{str(path)!r} is {what}, not {_named(ending)}. {do}")
+            advice = f"Let its name end in {endings[0]}." if endings else "Save it as .xlsx or CSV UTF-8."
+            raise DataError(f"{str(path)!r} is {format_name}, not {_named(ending)}. {advice}")
     beginnings = [begins for begins, (_, endings) in _BEGINNINGS.items() if ending in endings]
     if beginnings and ending not in _TEXT and not first.startswith(tuple(beginnings)):
         hint = " If it is text, let its name end in .csv." if b"\0" not in first else ""
@@ -48,7 +48,7 @@ def check_content(path: Path, ending: str) -> None:
 
 
 def _named(ending: str) -> str:
-    names = [what for what, endings in _BEGINNINGS.values() if ending == (endings or ("",))[0]]
+    names = [format_name for format_name, endings in _BEGINNINGS.values() if ending == (endings or ("",))[0]]
     return names[0] if names else f"a {ending} file"
 
 
@@ -99,7 +99,7 @@ def _check_gzip(path: Path, name: str) -> None:
 
 
 def _check_parquet(path: Path, name: str) -> None:
-    """Sum the sizes in the page headers, because the reader allocates these; the footer may have others."""
+    """Sum the sizes in the page headers, which the reader allocates; those in the footer may be wrong."""
     from pyarrow.parquet import ParquetFile  # a slow import, and most tables are text
 
     with ParquetFile(str(path)) as table, open(path, "rb") as file:
@@ -107,8 +107,8 @@ def _check_parquet(path: Path, name: str) -> None:
         check_columns(name, footer.num_columns)
         check_unpacked(
             name, footer.num_rows * footer.num_columns
-        )  # a repeated value takes no space in the file
-        size, doubtful = 0, []
+        )  # in the file, a repeated value takes almost no space
+        size, chunks_to_check = 0, []
         for number in range(footer.num_row_groups):
             for column in range(footer.num_columns):
                 chunk = footer.row_group(number).column(column)
@@ -119,14 +119,14 @@ def _check_parquet(path: Path, name: str) -> None:
                     check_unpacked(name, size)
                     _check_page(name, page)
                 if largest > LONGEST_CELL and chunk.physical_type == "BYTE_ARRAY":
-                    doubtful.append((number, chunk.path_in_schema))
-        for number, column in doubtful:
+                    chunks_to_check.append((number, chunk.path_in_schema))
+        for number, column in chunks_to_check:
             for batch in table.iter_batches(1024, row_groups=[number], columns=[column]):
                 check_cells(name, pa.Table.from_batches([batch]))
 
 
 def _check_page(name: str, page: Page) -> None:
-    """Refuse a page that is too large to read, or whose average cell is too long."""
+    """Refuse a page that is too large, or whose average cell is too long."""
     if page.size > _LARGEST_PAGE:
         raise DataError(
             f"{name} has a page of more than {_LARGEST_PAGE:,} bytes, which is the limit. Write it with "
@@ -168,7 +168,7 @@ def _batches(file: IO[bytes]) -> Iterator[tuple[FlatRecord, int]]:
 
 
 def _unpacked(file: IO[bytes], offset: int, stored: int) -> int:
-    """Return the uncompressed size of a buffer; its prefix is -1 if it is stored uncompressed."""
+    """Return the decompressed size of a buffer; its prefix is -1 if it is not compressed."""
     file.seek(offset)
     (size,) = struct.unpack("<q", file.read(8))
     return int(stored if size < 0 else size)

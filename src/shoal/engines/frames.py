@@ -38,7 +38,7 @@ def check_names(names: Sequence[str]) -> None:
     """Refuse column names that the database would rename or confuse, and tables without columns."""
     if not names:
         raise DataError("The table has no columns. Give one that has some.")
-    seen: dict[str, int] = {}
+    number_of_name: dict[str, int] = {}
     for number, name in enumerate(names, 1):
         if not name:
             raise DataError(f"Column {number} has no name. {_HEADER}")
@@ -50,11 +50,11 @@ def check_names(names: Sequence[str]) -> None:
             raise DataError(
                 f"Column {name!r}: names that begin with {INTERNAL!r} are shoal's own. Rename it."
             )
-        other = seen.setdefault(name.lower(), number)
+        other = number_of_name.setdefault(name.lower(), number)
         if other != number:
             # The names are not shown: the line may be a record instead of a header.
-            same = "the same name" if names[other - 1] == name else "names that differ only in case"
-            raise DataError(f"Columns {other} and {number} have {same}. {_HEADER}")
+            problem = "the same name" if names[other - 1] == name else "names that differ only in case"
+            raise DataError(f"Columns {other} and {number} have {problem}. {_HEADER}")
 
 
 def checked(table: pa.Table) -> pa.Table:
@@ -109,7 +109,7 @@ class Frame:
     frame: Any
     arrow: pa.Table
     notes: tuple[str, ...] = ()
-    durations: tuple[str, ...] = ()  # columns of durations, which are numbers or text in the Arrow table
+    durations: tuple[str, ...] = ()  # the columns of durations, which are numbers or text in the Arrow table
 
 
 def arrow_of(source: Any) -> pa.Table:
@@ -137,8 +137,10 @@ def read_frame(source: Any) -> Frame:
         frame = source.collect() if hasattr(source, "collect") else source
         columns = [_polars_column(frame[name]) for name in frame.columns]
         return _readable_frame(frame, pa.Table.from_arrays(columns, names=frame.columns))
-    what = type(source).__name__
-    raise DataError(f"Cannot read a table from {what}. Give a path, or a pandas, polars or pyarrow table.")
+    type_name = type(source).__name__
+    raise DataError(
+        f"Cannot read a table from {type_name}. Give a path, or a pandas, polars or pyarrow table."
+    )
 
 
 def _readable_frame(frame: Any, arrow: pa.Table, notes: tuple[str, ...] = ()) -> Frame:
@@ -250,9 +252,9 @@ def _damage_reported(path: Path) -> Iterator[None]:
     try:
         yield
     except (pa.ArrowException, OSError, ValueError, MemoryError, OverflowError) as error:
-        why = getattr(error, "strerror", None)
+        reason = getattr(error, "strerror", None)
         raise DataError(
-            f"{quote(path)} cannot be read: {why or 'it is damaged'}. Use an intact copy."
+            f"{quote(path)} cannot be read: {reason or 'it is damaged'}. Use an intact copy."
         ) from None
 
 
@@ -261,20 +263,20 @@ _BYTES_OF_A_CELL = 8  # the least memory of a cell
 
 def read_foreign(path: Path, ending: str) -> pa.Table:
     """Read a file of another program, or the first sheet of a workbook, into an Arrow table."""
-    needed, read = READERS[ending]
-    with _foreign_errors(path, ending, needed) as library:
+    package, read = READERS[ending]
+    with _foreign_errors(path, ending, package) as library:
         table: pa.Table = read(library, str(path), ending)
     return table
 
 
 @contextmanager
-def _foreign_errors(path: Path, ending: str, needed: str) -> Iterator[Any]:
+def _foreign_errors(path: Path, ending: str, package: str) -> Iterator[Any]:
     """Yield the library for a file format, and translate its errors, which may quote cells."""
     try:
-        library = import_module(needed)
+        library = import_module(package)
     except ImportError:
         raise DataError(
-            f"Reading {ending} files needs {needed}. Install it with: pip install 'shoal[formats]'."
+            f"Reading {ending} files needs {package}. Install it with: pip install 'shoal[formats]'."
         ) from None
     try:
         yield library
@@ -295,8 +297,8 @@ class WorkbookSheet:
     header_row: int = 1
 
 
-_LOOKED_AT = 20  # rows that are searched for the header
-_WIDEST = 1_000  # columns that are considered in this search
+_LOOKED_AT = 20  # number of rows that are searched for the header
+_WIDEST = 1_000  # number of columns that are read for this
 
 
 def list_sheets(path: Path) -> list[WorkbookSheet]:
@@ -368,15 +370,16 @@ def _statistics(pyreadstat: Any, path: str, ending: str) -> pa.Table:
         ".dta": "dta",
     }
     read = getattr(pyreadstat, f"read_{reader[ending]}")
-    most = limits().unpacked
-    if most is None:
+    max_bytes = limits().unpacked
+    if max_bytes is None:
         data, _ = read(path, output_format="dict")
     else:
         _, metadata = read(path, metadataonly=True)
         check_columns(repr(path), metadata.number_columns)
         widths = (max(_BYTES_OF_A_CELL, width) for width in metadata.variable_storage_width.values())
         record = max(1, sum(widths))
-        data, _ = read(path, output_format="dict", row_limit=most // record + 1)  # the header may be wrong
+        # Limit the rows, because the header may be wrong.
+        data, _ = read(path, output_format="dict", row_limit=max_bytes // record + 1)
         check_unpacked(repr(path), record * max(map(len, data.values()), default=0))
     return pa.Table.from_arrays([_column(list(values)) for values in data.values()], names=list(data))
 

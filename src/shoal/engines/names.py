@@ -1,4 +1,4 @@
-"""Names of tables as users write them: files with their extension, others as parts joined by dots."""
+"""Names of tables as users write them: paths of files, and names of database tables with dots."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ def parts_of(name: str, quote: str, most: int) -> tuple[str, ...]:
     """
     refuse_address(name)
     part = re.compile(rf"{quote}((?:[^{quote}]|{quote}{quote})+){quote}|([^{quote}.]+)")
-    parts, at = [], 0
-    while match := part.match(name, at):
+    parts, position = [], 0
+    while match := part.match(name, position):
         parts.append(match[1].replace(quote * 2, quote) if match[1] else match[2])
-        at = match.end() + 1
-        if name[match.end() : at] != ".":
+        position = match.end() + 1
+        if name[match.end() : position] != ".":
             break
-    if at <= len(name) or not 1 <= len(parts) <= most:
+    if position <= len(name) or not 1 <= len(parts) <= most:
         raise UsageError(
             f"Expected the name of a table, as people, clinic.people or clinic.{quote}Odd name{quote}; "
             f"got {name!r}."
@@ -83,10 +83,10 @@ def ending_of(path: Path, known: Sequence[str], read_only: Collection[str] = ())
     for ending in sorted(known, key=len, reverse=True):
         if path.name.lower().endswith(ending):
             return ending
-    what = f"Unknown format of {quoted_path(path.name)}"
+    problem = f"Unknown format of {quoted_path(path.name)}"
     if path.name.lower().endswith(tuple(read_only)):
-        what = f"Cannot write {quoted_path(path.name)}: {path.suffix.lower()} files can only be read"
-    message = f"{what}. Use one of {', '.join(known)}."
+        problem = f"Cannot write {quoted_path(path.name)}: {path.suffix.lower()} files can only be read"
+    message = f"{problem}. Use one of {', '.join(known)}."
     if not read_only and path.is_file():
         message += " If it is a text of rows, let its name end in .csv."
     if path.is_dir():

@@ -1,4 +1,4 @@
-"""Text files of rows: their header and delimiter, and the numbers of broken lines."""
+"""Text files of rows: their header and delimiter, and descriptions of broken lines."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ class TextFile:
     encoding: str
     names: tuple[str, ...]
     delimiter: str
-    ends: str  # the line ending of the first line, and so of all; "" if it has none
-    above: int = 0  # lines above the header: Excel's sep= line
+    ends: str  # the line ending, which all lines must have; "" if there is only one line
+    above: int = 0  # the number of lines above the header: 1 if there is a sep= line for Excel
 
     @property
     def database_readable(self) -> bool:
@@ -61,37 +61,37 @@ class TextFile:
         return encoding_note(self.encoding)
 
     def fault(self) -> str | None:
-        """Describe what is wrong with broken lines, without quoting them; None if nothing is."""
-        usual = csv.field_size_limit(LONGEST_CELL)
+        """Describe what is wrong with broken lines, without quoting them; None if no line is broken."""
+        field_limit = csv.field_size_limit(LONGEST_CELL)
         try:
             with open_file(self.path, self.encoding) as file:
                 lines, ragged = _Lines(file), _Ragged(len(self.names), self.delimiter)
                 line, problem = self._unreadable(lines, ragged) or (None, lines.mixed)
                 return ragged.ragged_lines_message(line) or problem
         finally:
-            csv.field_size_limit(usual)
+            csv.field_size_limit(field_limit)
 
     def _unreadable(self, lines: _Lines, ragged: _Ragged) -> tuple[int, str] | None:
         """Collect ragged lines; if a line cannot be read, return its number and the problem."""
         rows = csv.reader(lines, delimiter=self.delimiter, strict=True)
         while True:
-            begun = lines.number + 1
+            first_line = lines.number + 1
             try:
                 row = next(rows, None)
             except csv.Error as error:
-                return begun, _broken(begun, lines.number, str(error))
+                return first_line, _broken(first_line, lines.number, str(error))
             except UnicodeError:
-                return begun, f"line {begun} is not {ENCODING_NAMES[self.encoding]}."
+                return first_line, f"line {first_line} is not {ENCODING_NAMES[self.encoding]}."
             if row is None:
                 return None
-            if begun <= self.above:
+            if first_line <= self.above:
                 continue
             if len(row) == len(self.names) + 1 and not row[-1]:
                 row.pop()  # the database accepts a delimiter at the end of a line
             if row and len(row) != len(self.names):
-                ragged.add(begun, len(row))
+                ragged.add(first_line, len(row))
             elif sum(len(value.encode()) for value in row) > LONGEST_CELL:
-                return begun, _too_long(begun)
+                return first_line, _too_long(first_line)
 
 
 @dataclass
@@ -116,39 +116,43 @@ class _Ragged:
         """Describe the ragged lines, or return None; reading ended before line `until`, if it is given."""
         if not self.lines:
             return None
-        has = f"line {self.lines[0]} has {plural(self.fields, 'field')}, the header {self.columns}"
+        message = f"line {self.lines[0]} has {plural(self.fields, 'field')}, the header {self.columns}"
         count = self.more + self.fewer
         if count > 1:
-            which = ", ".join(map(str, self.lines)) + (" and so on" if count > len(self.lines) else "")
-            where = f"Before line {until}" if until else "In all"
-            has = f"{has}. {where}, {count:,} lines have more or fewer than the header: {which}"
-        return f"{has}. {self._advice()}"
+            line_numbers = ", ".join(map(str, self.lines)) + (" and so on" if count > len(self.lines) else "")
+            scope = f"Before line {until}" if until else "In all"
+            message = (
+                f"{message}. {scope}, {count:,} lines have more or fewer than the header: {line_numbers}"
+            )
+        return f"{message}. {self._advice()}"
 
     def _advice(self) -> str:
         if self.columns == 1:
             return _TITLE
-        sign = "tabs" if self.delimiter == "\t" else repr(self.delimiter)
+        delimiter_name = "tabs" if self.delimiter == "\t" else repr(self.delimiter)
         fill = "Fill it up." if self.fewer == 1 else "Fill up lines that are too short."
-        return " ".join([f"Quote values that hold {sign}."] * bool(self.more) + [fill] * bool(self.fewer))
+        return " ".join(
+            [f"Quote values that hold {delimiter_name}."] * bool(self.more) + [fill] * bool(self.fewer)
+        )
 
 
 class _Lines:
-    """The lines of a file: counts them, and notes the first whose line ending differs."""
+    """The lines of a file: counts them, and describes the first one with a different line ending."""
 
     def __init__(self, file: IO[str]) -> None:
         self.file, self.number = file, 0
         self.mixed: str | None = None
 
     def __iter__(self) -> Iterator[str]:
-        usual = ""
+        first_ends = ""
         while line := self.file.readline(LONGEST_CELL + 1):
             self.number += 1
             if len(line) > LONGEST_CELL:
                 raise csv.Error(_LIMIT)
             ends = _ends(line)
-            usual = usual or ends
-            if ends not in ("", usual) and self.mixed is None:
-                self.mixed = _mixed_ends(self.number, ends, usual)
+            first_ends = first_ends or ends
+            if ends not in ("", first_ends) and self.mixed is None:
+                self.mixed = _mixed_ends(self.number, ends, first_ends)
             yield line
 
 
@@ -160,8 +164,8 @@ def _ends(line: str) -> str:
     return line[len(line.rstrip("\r\n")) :]
 
 
-def _mixed_ends(line: int, ends: str, usual: str) -> str:
-    end, first = (" ".join({"\r": "CR", "\n": "LF"}[sign] for sign in signs) for signs in (ends, usual))
+def _mixed_ends(line: int, ends: str, first_ends: str) -> str:
+    end, first = (" ".join({"\r": "CR", "\n": "LF"}[sign] for sign in signs) for signs in (ends, first_ends))
     return f"line {line} ends in {end}, the first in {first}. Use the same line ending in all lines."
 
 
@@ -179,7 +183,7 @@ def _too_long(line: int) -> str:
 
 
 def _has_more(lines: list[str]) -> bool:
-    """Return whether two lines have the same number, above one, of some delimiter."""
+    """Return whether two lines have the same number of some delimiter, and more than one."""
     first, second = (Counter(re.sub(r'"[^"]*"', "", line)) for line in lines)
     return any(first[sign] == second[sign] > 1 for sign in ",;\t|")
 
@@ -192,7 +196,7 @@ def _check_ends(path: Path, first: str, second: str) -> None:
 
 
 def check_lines(path: Path) -> None:
-    """Refuse a file with a line that is too long: the database skips it at the end without a line ending."""
+    """Refuse a file with a line that is too long. The database may skip such a line without an error."""
     status = os.stat(path)
     line = _long_line(path, status.st_ino, status.st_size, status.st_mtime_ns)
     if line is not None:
@@ -216,7 +220,7 @@ def _long_line(path: Path, *_version: int) -> int | None:
 
 
 def _header_line(path: Path, file: IO[str]) -> str:
-    """Read a line of the header, up to the maximum length."""
+    """Read a line of the header; refuse one that is too long."""
     line = file.readline(LONGEST_CELL + 1)
     if len(line) > LONGEST_CELL:
         raise DataError(f"{str(path)!r} cannot be read: {_too_long(1)}")
@@ -248,7 +252,7 @@ def read_header(path: Path, ending: str, encoding: str = UTF_8) -> TextFile:
             first, header = header, _header_line(path, file)
             _check_ends(path, first, header)
         header = _whole_header(header, path, file)
-        below = [file.readline(LONGEST_CELL), file.readline(LONGEST_CELL)]
+        next_lines = [file.readline(LONGEST_CELL), file.readline(LONGEST_CELL)]
     outside = re.sub(r'"[^"]*"', "", header)
     if '"' in outside:
         raise DataError(f"{str(path)!r} cannot be read: the header opens a quote that is not closed.")
@@ -256,7 +260,7 @@ def read_header(path: Path, ending: str, encoding: str = UTF_8) -> TextFile:
         raise DataError(f"{str(path)!r} is not a text of rows: its first line contains zero bytes.")
     tabs = ending in (".tsv", ".txt") and "\t" in outside
     delimiter = declared or ("\t" if tabs else max(",;\t|", key=outside.count))
-    if delimiter not in outside and _has_more(below):
+    if delimiter not in outside and _has_more(next_lines):
         raise DataError(f"{str(path)!r} has one name in its first line and more values below. {_TITLE}")
     if delimiter not in outside and ending == ".txt":
         raise DataError(
@@ -277,8 +281,8 @@ def read_header(path: Path, ending: str, encoding: str = UTF_8) -> TextFile:
 
 def guess_delimiter(path: Path) -> str | None:
     """Return the delimiter of a file, in any encoding; None if it is not clear."""
-    marked = [encoding for encoding in MARKS if begins_as(path, encoding)]
-    for encoding in marked or (UTF_8, "cp1252"):
+    marked_encodings = [encoding for encoding in MARKS if begins_as(path, encoding)]
+    for encoding in marked_encodings or (UTF_8, "cp1252"):
         with suppress(DataError, UnicodeDecodeError):
             return read_header(path, path.suffix.lower(), encoding).delimiter
     return None

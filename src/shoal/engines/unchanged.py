@@ -1,6 +1,6 @@
-"""Unchanged columns of a release: taken from the caller's frame by position, not from the database.
+"""Unchanged columns of a release: rows of the caller's frame are selected by position.
 
-Their values and types are those of the input. A cell is missing if its position is below 0. A type that
+The columns keep the values and types of the input. A position below 0 stands for a missing cell. A type that
 cannot hold missing values is replaced by its nullable form, with a note.
 """
 
@@ -26,10 +26,10 @@ _FEWER = "Column {!r}: categories that no released record has were removed from 
 def release_frame(
     source: Frame, recoded: pa.Table, release_columns: ReleaseColumns
 ) -> tuple[Any, tuple[str, ...]]:
-    """Return a release of the same kind as a frame, and notes on what could not be kept exactly.
+    """Return a release of the same type as a frame, and notes on values and types that had to change.
 
-    `recoded` holds the position of each released row in the source, and the changed columns. It may also
-    hold an unchanged column as the database has it, with null in blanked cells.
+    `recoded` contains the position of each released row in the source, and the changed columns. It may also
+    contain an unchanged column as the database returns it, with null in blanked cells.
     """
     positions = recoded[POSITION].to_numpy()
     taken: dict[str, Any] = {}
@@ -129,16 +129,16 @@ class _Arrow:
 def take_arrow(name: str, column: pa.ChunkedArray, rows: IntArray) -> pa.ChunkedArray:
     """Take rows of a column, null if the position is below 0; a dictionary keeps only used values."""
     kind = column.type
-    places = pa.array(rows, mask=rows < 0)
+    indices = pa.array(rows, mask=rows < 0)
     if pa.types.is_string_view(kind) or pa.types.is_binary_view(kind):
         wide = pa.large_string() if pa.types.is_string_view(kind) else pa.large_binary()
-        return column.cast(wide).take(places).cast(kind)
+        return column.cast(wide).take(indices).cast(kind)
     try:
         if pa.types.is_run_end_encoded(kind):
             decoded = pa.chunked_array([pc.run_end_decode(chunk) for chunk in column.chunks], kind.value_type)
-            taken = decoded.take(places).combine_chunks()
+            taken = decoded.take(indices).combine_chunks()
             return pa.chunked_array([pc.run_end_encode(taken, run_end_type=kind.run_end_type)])
-        taken = column.take(places)
+        taken = column.take(indices)
     except pa.ArrowNotImplementedError:
         raise DataError(
             f"Column {name!r} holds {kind}, from which pyarrow cannot select rows. Cast it to another type."
@@ -147,15 +147,15 @@ def take_arrow(name: str, column: pa.ChunkedArray, rows: IntArray) -> pa.Chunked
 
 
 def _used_only(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Drop dictionary values that no row has: they may occur in suppressed records only."""
+    """Drop dictionary values that no row has, because they may occur in suppressed records only."""
     array = column.unify_dictionaries().combine_chunks()
     array = pa.concat_arrays(array.chunks) if isinstance(array, pa.ChunkedArray) else array
     used = np.unique(array.indices.drop_null().to_numpy())
     codes = np.zeros(len(array.dictionary), np.int64)
     codes[used] = np.arange(len(used))
     null = array.indices.is_null().to_numpy(zero_copy_only=False)
-    places = codes[array.indices.fill_null(0).to_numpy()] if len(codes) else np.zeros(len(array), np.int64)
-    indices = pa.array(places, mask=null).cast(column.type.index_type)
+    new_codes = codes[array.indices.fill_null(0).to_numpy()] if len(codes) else np.zeros(len(array), np.int64)
+    indices = pa.array(new_codes, mask=null).cast(column.type.index_type)
     kept = array.dictionary.take(pa.array(used))
     compact = pa.DictionaryArray.from_arrays(indices, kept, ordered=column.type.ordered)
     return pa.chunked_array([compact])
@@ -170,9 +170,9 @@ class _Polars:
 
         series = frame[name].gather(polars.from_arrow(pa.array(rows, mask=rows < 0)))
         if isinstance(series.dtype, polars.Enum):
-            shown, before = (set(item.unique().drop_nulls()) for item in (series, frame[name]))
-            if before - shown:
-                kept = [item for item in series.dtype.categories if item in shown]
+            used, all_values = (set(item.unique().drop_nulls()) for item in (series, frame[name]))
+            if all_values - used:
+                kept = [item for item in series.dtype.categories if item in used]
                 notes.append(_FEWER.format(name))
                 return series.cast(polars.String).cast(polars.Enum(kept))
         return series
@@ -201,15 +201,15 @@ class _Pandas:
         import pandas
 
         series = frame.iloc[:, _column_index(frame, name)]
-        kind = series.dtype
+        dtype = series.dtype
         taken = _take_pandas(series, rows)
-        if isinstance(kind, pandas.CategoricalDtype):
+        if isinstance(dtype, pandas.CategoricalDtype):
             codes = series.array.codes
             if not np.isin(codes[codes >= 0], taken.codes).all():
                 taken = taken.remove_unused_categories()
                 notes.append(_FEWER.format(name))
-        elif taken.dtype != kind:
-            notes.append(_nullable(name, str(kind), str(taken.dtype)))
+        elif taken.dtype != dtype:
+            notes.append(_nullable(name, str(dtype), str(taken.dtype)))
         return taken
 
     @staticmethod

@@ -34,7 +34,7 @@ def limits() -> Limits:
 
 @contextmanager
 def limited(new: Limits) -> Iterator[None]:
-    """Apply limits to what is read inside the block."""
+    """Apply limits to the tables that are read inside the block."""
     token = _LIMITS.set(new)
     try:
         yield

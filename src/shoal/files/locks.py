@@ -1,7 +1,8 @@
-"""Locks: they show which runs on an output are active, and only one run at a time can begin or end.
+"""Locks on outputs: they show which runs are active, and let only one run at a time start or finish.
 
-A run writes to temporary files next to its output, whose names begin with `.NAME.<12 hex digits>.tmp`. It
-holds a lock on the file of exactly that name, so that other runs do not remove its files before it ends.
+A run writes temporary files next to its output, whose names begin with `.NAME.<12 hex digits>.tmp`. The file
+with exactly that name is the *mark* of the run. The run holds a lock on its mark until it ends, so that other
+runs do not remove its files.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from pathlib import Path
 
 try:
     import fcntl
-except ImportError:  # Windows: a file that is open cannot be removed
+except ImportError:  # Windows, where an open file cannot be removed
     fcntl = None  # type: ignore[assignment]
 
 
@@ -62,7 +63,7 @@ def is_stale(path: Path) -> bool:
 
 
 def _open(path: Path) -> int:
-    """Open for writing, which some network file systems need for a lock; on a read-only disk, for reading."""
+    """Open a file to lock it: for writing, as some network file systems require, or else for reading."""
     try:
         return os.open(path, os.O_RDWR | os.O_NOFOLLOW)
     except FileNotFoundError:
@@ -80,27 +81,27 @@ def is_at(descriptor: int, path: Path) -> bool:
 
 
 def new_mark(output: Path) -> Path:
-    """Return a new name for the temporary files of a run."""
+    """Return the path of the mark of a new run."""
     return hidden_path(output, f"{secrets.token_hex(6)}.tmp")
 
 
 def temporary_files(output: Path) -> list[Path]:
-    """Return the temporary files of all runs on an output, active or not; none if its folder is missing."""
-    begins = re.compile(rf"\.{re.escape(output.name)}\.[0-9a-f]{{12}}\.tmp")
+    """Return the temporary files of all runs on an output, active or not."""
+    pattern = re.compile(rf"\.{re.escape(output.name)}\.[0-9a-f]{{12}}\.tmp")
     try:
-        return [path for path in output.parent.iterdir() if begins.match(path.name)]
+        return [path for path in output.parent.iterdir() if pattern.match(path.name)]
     except OSError:
         return []
 
 
 def marks(output: Path) -> list[Path]:
-    """Return the path that the names of the temporary files of each run begin with."""
+    """Return the path of the mark of each run on an output, whether or not that file exists."""
     length = len(hidden_path(output, f"{'0' * 12}.tmp").name)
     return sorted({path.with_name(path.name[:length]) for path in temporary_files(output)})
 
 
 def lock_mark(mark: Path, kind: str = "") -> int:
-    """Create a mark that says what kind of output it is for, and lock it until it is closed."""
+    """Create and lock a mark, and write the kind of output into it; closing it ends the lock."""
     descriptor = os.open(mark, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
     lock(descriptor)
     try:
@@ -115,9 +116,9 @@ def lock_mark(mark: Path, kind: str = "") -> int:
 
 @contextmanager
 def exclusive_lock(output: Path) -> Iterator[None]:
-    """Make other runs on an output wait while this run begins or ends."""
+    """Make other runs on an output wait while this run starts or finishes."""
     path = hidden_path(output, "tmp")
-    descriptor = _locked(path)
+    descriptor = _lock_file(path)
     try:
         yield
     finally:
@@ -136,12 +137,12 @@ def is_lock_left(output: Path) -> bool:
         return False
 
 
-def _locked(path: Path) -> int | None:
-    """Wait for the lock of a file that its holders create and remove; None if it cannot be created."""
+def _lock_file(path: Path) -> int | None:
+    """Create and lock a file, which its holder removes at the end; return None if it cannot be created."""
     while available():
         try:
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
-        except OSError:  # the writes that follow will report the error
+        except OSError:  # the next write reports the error
             return None
         lock(descriptor)
         if is_at(descriptor, path):

@@ -1,6 +1,6 @@
-"""Outputs: checks that a file can be written, errors that say what to do if it cannot, and private files.
+"""Outputs: checks before a file is written, writing of complete files, and errors that say what to do.
 
-Files are written whole or not at all.
+A file is replaced only when the new one is complete.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ REPORT, CERTIFICATE, POLICY = (
     "certificate.html",
     "policy.yaml",
 )  # in the private folder of a release
-WHOLE = "whole"  # the kind of output in the marks of files that are written whole
+WHOLE = "whole"  # the kind of output in the marks of `written_whole`
 _SPECIAL = {
     stat.S_IFLNK: "symbolic link",
     stat.S_IFIFO: "named pipe",
@@ -67,8 +67,8 @@ def check_place(output: Path, *, folder: bool = False) -> None:
 def check_kind(output: Path) -> None:
     """Refuse to replace a symbolic link, a named pipe, a socket or a device.
 
-    A link is not followed: it may lead to a file of somebody else. Nor is it replaced: its target would
-    stay unchanged, although the output was to be replaced.
+    A link is not followed, because it may point to a file of another user. It is not replaced either,
+    because its target would stay unchanged, and the user wants to replace the target.
     """
     try:
         kind = _SPECIAL.get(stat.S_IFMT(output.lstat().st_mode))
@@ -76,14 +76,18 @@ def check_kind(output: Path) -> None:
         return
     if kind is None:
         return
-    step = "Name the file that it points to, or remove the link" if "link" in kind else "Name another output"
-    raise OutputError(f"The output {str(output)!r} is a {kind}, and only regular files are replaced. {step}.")
+    advice = (
+        "Name the file that it points to, or remove the link" if "link" in kind else "Name another output"
+    )
+    raise OutputError(
+        f"The output {str(output)!r} is a {kind}, and only regular files are replaced. {advice}."
+    )
 
 
 def check_file(
     path: Path, *, force: bool, table: Any = None, inputs: Mapping[Path, str] | None = None
 ) -> None:
-    """Refuse a file that cannot be written, is the table that is read, or exists."""
+    """Refuse an output that cannot be written, that is also an input, or that exists (unless `force`)."""
     check_place(path)
     if not path.exists():
         return
@@ -97,21 +101,24 @@ def check_file(
 def check_inputs(outputs: Iterable[Path], inputs: Mapping[Path, str]) -> None:
     """Refuse outputs that are also inputs; `inputs` maps paths to descriptions."""
     for output in outputs:
-        for known, what in inputs.items():
-            if output.exists() and known.exists() and output.samefile(known):
-                raise OutputError(f"{str(output)!r} is {what} and would be replaced. Name another output.")
+        for source, description in inputs.items():
+            if output.exists() and source.exists() and output.samefile(source):
+                raise OutputError(
+                    f"{str(output)!r} is {description} and would be replaced. Name another output."
+                )
 
 
 def private_folder(output: Path) -> Path:
-    """Return the folder of a release's recipe and audit, which are for the custodian, not for the public."""
+    """Return the folder of files that are for the custodian only, such as the recipe and the audit."""
     return output.parent / f"{output.name}.private"
 
 
 @contextmanager
 def written_whole(path: Path, mode: int = 0o600) -> Iterator[IO[bytes]]:
-    """Write a temporary file and rename it when it is complete; by default, only its owner can read it.
+    """Write a temporary file, and rename it to its final name when it is complete.
 
-    Only the owner can read the temporary file, whatever `mode` is. Files of killed runs are removed.
+    `mode` is the mode of the complete file. Until then, only the owner can read it. Temporary files of killed
+    runs are removed.
     """
     mark, descriptor = new_mark(path), None
     try:
@@ -121,14 +128,14 @@ def written_whole(path: Path, mode: int = 0o600) -> Iterator[IO[bytes]]:
         temporary = Path(f"{mark}.new")
         with cleanup(lambda: _discard(mark)):
             with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
-                usual = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
-                os.chmod(temporary, usual & 0o600)
+                final_mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
+                os.chmod(temporary, final_mode & 0o600)
                 yield file
                 file.flush()
                 os.fsync(file.fileno())
             with placing(path):
                 os.replace(temporary, path)
-                os.chmod(path, usual)
+                os.chmod(path, final_mode)
                 sync_folder(path.parent)
     except OSError as error:
         raise cannot_write(path, error) from None
@@ -139,26 +146,26 @@ def written_whole(path: Path, mode: int = 0o600) -> Iterator[IO[bytes]]:
 
 
 def _discard(mark: Path) -> None:
-    """Remove the temporary files of one run; the mark is last, because it contains the kind of the others."""
-    for left in (Path(f"{mark}.new"), mark):
+    """Remove the temporary files of one run. The mark is last, because it contains the kind of the others."""
+    for file in (Path(f"{mark}.new"), mark):
         with suppress(OSError):
-            left.unlink(missing_ok=True)
+            file.unlink(missing_ok=True)
 
 
 def _sweep(path: Path) -> None:
     """Remove the temporary files of killed runs for a file that is written whole."""
-    everything = temporary_files(path)
+    temporary = temporary_files(path)
     for mark in marks(path):
-        files = [left for left in everything if left.name.startswith(mark.name)]
+        files = [file for file in temporary if file.name.startswith(mark.name)]
         kind = kind_of(mark)
         if (kind == WHOLE or (not kind and files == [mark])) and is_stale(mark):
-            for left in sorted(files, reverse=True):  # the mark last: it contains their kind
+            for file in sorted(files, reverse=True):  # the mark is last
                 with suppress(OSError):
-                    left.unlink()
+                    file.unlink()
 
 
 def kind_of(mark: Path) -> str:
-    """Return the kind of output that a run wrote in its mark; "" if it cannot be read."""
+    """Return the kind of output that a mark contains; "" if it cannot be read."""
     try:
         return mark.read_text(encoding="utf-8")
     except (OSError, ValueError):
@@ -186,7 +193,7 @@ def sync_folder(folder: Path) -> None:
 
 @contextmanager
 def writing(output: Path) -> Iterator[None]:
-    """Turn the system's refusals to write into an error that says what to do."""
+    """Translate errors of the operating system to OutputError, which says what to do."""
     try:
         yield
     except OSError as error:
@@ -197,26 +204,26 @@ REPLACE = Change("force", True, "Use {} to replace it")
 
 
 def already_exists(name: str) -> OutputError:
-    """Return the error that an output exists, which says how to replace it."""
+    """Return the error for an output that exists."""
     return OutputError(f"{quote(Path(name))} exists.", code="output-exists", advice=[REPLACE])
 
 
 def appeared_meanwhile(name: str) -> OutputError:
-    """Return the error that an output appeared during the run."""
+    """Return the error for an output that was created by others during the run."""
     return OutputError(
         f"{quote(Path(name))} appeared while this ran.", code="output-exists", advice=[REPLACE]
     )
 
 
 def folder_missing(folder: Path) -> OutputError:
-    """Return the error that the folder of an output does not exist, or no longer exists."""
+    """Return the error for an output whose folder does not exist, or no longer exists."""
     return OutputError(
         f"The folder {quote(folder)} does not exist (any more), so nothing could be written. Create it and "
         "run again."
     )
 
 
-_STEPS = {
+_ADVICE = {
     errno.ENOSPC: "Free some space there and run again",
     errno.EDQUOT: "Free some space there and run again",
     errno.EROFS: "Name an output in a folder that you may read and write",
@@ -228,10 +235,10 @@ _STEPS = {
 
 
 def cannot_write(output: Path, error: OSError) -> OutputError:
-    """Return the error that says why an output cannot be written, and what to do."""
+    """Return the error for an output that the operating system refuses to write."""
     if error.errno == errno.ENOENT and not output.parent.is_dir():
         return folder_missing(output.parent)
-    why = os.strerror(error.errno) if error.errno else "the disk refused"
-    step = _STEPS.get(error.errno or 0, "Check the folder and run again")
-    where = f"{quote(output.name)} in the folder {quote(output.parent)}"
-    return OutputError(f"Cannot write {where}: {why}. {step}.")
+    reason = os.strerror(error.errno) if error.errno else "the disk refused"
+    advice = _ADVICE.get(error.errno or 0, "Check the folder and run again")
+    location = f"{quote(output.name)} in the folder {quote(output.parent)}"
+    return OutputError(f"Cannot write {location}: {reason}. {advice}.")

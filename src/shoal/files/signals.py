@@ -1,12 +1,14 @@
-"""Signals: a request to stop is recorded and the work ends at its next check; commits are not interrupted.
+"""Signals: a signal is recorded, and the work stops at its next check. Commits are not interrupted.
 
-On the command line no handler raises an exception: at an arbitrary place it may be lost in a destructor or in
-a callback of compiled code, or break an import. SIGINT, SIGTERM and SIGHUP are only recorded. A thread then
-interrupts the running query, and `check` raises KeyboardInterrupt. If no check is reached within a second,
-or a second signal arrives, that thread removes temporary files and ends the process, but not during a commit.
-Work that keeps its results so far gets the time to reach a check (`keeping`).
+On the command line, SIGINT, SIGTERM and SIGHUP are only recorded. Their handlers raise no exception, because
+at an arbitrary place it could be lost in a destructor or in a callback of compiled code, or break an import.
 
-In other programs, the handlers are changed only by `commit`, which defers signals until its end.
+1. A thread interrupts the running query, and the next call of `check` raises KeyboardInterrupt.
+2. If no check is reached within a second, or a second signal arrives, the thread removes temporary files and
+   ends the process. It does not do so during a commit.
+3. Work that can return its results so far gets more time to reach a check (`keeping`).
+
+In other programs, only `commit` changes the handlers: it defers signals until its end.
 """
 
 from __future__ import annotations
@@ -25,24 +27,24 @@ from typing import Any
 
 from shoal.files.work_folders import remove_owned
 
-GRACE = 1.0  # seconds from a signal to the next check, before the process is ended without one
-_INTERVAL = 0.1  # seconds between two interrupts: a query may have begun just after the first
-# SIGINT comes last because it must be restored last: after that, KeyboardInterrupt may be raised.
+GRACE = 1.0  # seconds in which the work must reach a check after a signal
+_INTERVAL = 0.1  # seconds between two interrupts, because a query may start just after the first
+# SIGINT is last because its handler must be restored last: after that, KeyboardInterrupt may be raised.
 _NUMBERS = [getattr(signal, name) for name in ("SIGHUP", "SIGTERM", "SIGINT") if hasattr(signal, name)]
 
 
 class Handlers:
-    """The handlers of a command line, and the state of the signals that arrived."""
+    """The signal handlers of the command line, and the signals that arrived."""
 
     def __init__(self, report: Callable[[Handlers], None], announce: Callable[[Handlers], None]) -> None:
-        self.number: int | None = None  # of the first signal
+        self.number: int | None = None  # the number of the first signal
         self.raised = False  # whether KeyboardInterrupt was raised for the signal
         self.committed = False
         self.printed = False  # the result was printed as JSON
         self.written: list[Path] = []
         self.cleanups: list[Callable[[], None]] = []
         self.engines: list[weakref.ref[Any]] = []
-        self.keeping = 0  # the number of open blocks whose work keeps its results so far
+        self.keeping = 0  # the number of open `keeping` blocks
         self.offer: Callable[[float], bool] | None = None  # asks whether to release the best result so far
         self._report = report
         self._announce = announce
@@ -88,7 +90,7 @@ class Handlers:
         os.close(self._pipe[1])  # which ends the thread
 
     def ignore(self) -> None:
-        """Ignore signals from now on: before it exits, Python resets handlers, but not ignored signals."""
+        """Ignore signals from now on. Before Python exits, it resets handlers, but not ignored signals."""
         for number in self._before:
             signal.signal(number, signal.SIG_IGN)
 
@@ -100,17 +102,17 @@ class Handlers:
             raise self.interrupt()
 
     def interrupt(self) -> KeyboardInterrupt:
-        """Return the exception that ends the work; after that, no check raises it again."""
+        """Return the exception that stops the work; later checks do not raise it again."""
         self.raised = True
         return KeyboardInterrupt()
 
     def resume(self) -> None:
-        """Go on as if no signal had arrived."""
+        """Forget the signals that arrived, so that the work continues."""
         self.number, self.raised, self._arrived = None, False, 0
 
     @contextmanager
     def raising(self) -> Iterator[None]:
-        """Let a signal raise KeyboardInterrupt at once."""
+        """Let signals raise KeyboardInterrupt at once inside the block."""
         self._raising = True
         try:
             if self.stopping and not self.raised:
@@ -121,7 +123,7 @@ class Handlers:
 
     def _watch(self) -> None:
         """React to signals, even while the main thread is in compiled code."""
-        pipe, until, announced = self._pipe[0], 0.0, False
+        pipe, deadline, announced = self._pipe[0], 0.0, False
         while True:
             if select.select([pipe], [], [], _INTERVAL if self._arrived else None)[0]:
                 numbers = os.read(pipe, 64)
@@ -129,11 +131,11 @@ class Handlers:
                     os.close(pipe)
                     return
                 # A server, such as that of the studio, handles signals itself while it runs.
-                ours = [number for number in numbers if signal.getsignal(number) == self._note]
-                if ours and not self._arrived:
-                    self.number, until = self.number or ours[0], time.monotonic() + GRACE
-                self._arrived += len(ours)
-            late = time.monotonic() > until
+                handled = [number for number in numbers if signal.getsignal(number) == self._note]
+                if handled and not self._arrived:
+                    self.number, deadline = self.number or handled[0], time.monotonic() + GRACE
+                self._arrived += len(handled)
+            late = time.monotonic() > deadline
             overdue = self._arrived and late and not self.raised and not self.committed
             if self._arrived > 1 or (overdue and not self.keeping):
                 self._end(late=late)
@@ -159,15 +161,15 @@ class Handlers:
                     call(engine)
 
     def _end(self, *, late: bool) -> None:
-        """End the process; after a commit, only if two signals arrived and it still has not ended."""
+        """End the process. After a commit, do so only if two signals arrived and the time is up."""
         with self.lock:
             if self.committed and not (late and self._arrived > 1):
                 return
-            # Processes of an engine must not write after the temporary files are removed.
+            # First end the processes of engines, which could write more temporary files.
             self._for_each_engine(lambda engine: engine.abort())
-            for step in (*self.cleanups[::-1], remove_owned):
+            for function in (*self.cleanups[::-1], remove_owned):
                 with suppress(Exception):
-                    step()
+                    function()
             with suppress(Exception):
                 self._report(self)
             os._exit(0 if self.committed else self.code)
@@ -209,7 +211,7 @@ def check() -> None:
 
 
 def stopping() -> bool:
-    """Return whether a signal arrived, so that an error of a query may only mean that it was interrupted."""
+    """Return whether a signal arrived. An error of a query may then mean that it was interrupted."""
     return _handlers is not None and _handlers.stopping
 
 
@@ -219,13 +221,13 @@ def interrupted() -> KeyboardInterrupt:
 
 
 def raising() -> AbstractContextManager[None]:
-    """Let a signal raise KeyboardInterrupt at once, for example while a prompt waits."""
+    """Let signals raise KeyboardInterrupt at once inside the block, for example while a prompt waits."""
     return nullcontext() if _handlers is None else _handlers.raising()
 
 
 @contextmanager
 def keeping() -> Iterator[None]:
-    """Mark work that keeps its results so far when it is stopped, and may need some time for that."""
+    """Mark work that returns its results so far when it is stopped, which may take some time."""
     if (handlers := _handlers) is not None:
         handlers.keeping += 1
     try:
@@ -237,7 +239,7 @@ def keeping() -> Iterator[None]:
 
 @contextmanager
 def offering(ask: Callable[[float], bool]) -> Iterator[None]:
-    """Offer the best result so far if SIGINT ends a search; `ask` gets the share that it retains."""
+    """Offer the best result so far if SIGINT stops a search. `ask` is called with the share it retains."""
     if _handlers is None:
         yield
         return
@@ -249,12 +251,12 @@ def offering(ask: Callable[[float], bool]) -> Iterator[None]:
 
 
 def offers_best() -> bool:
-    """Return whether a signal that ends a search leads to an offer of its best result."""
+    """Return whether the best result of a search is offered after the signal that arrived."""
     return _handlers is not None and _handlers.offer is not None and _handlers.number == signal.SIGINT
 
 
 def accepts_best(retained: float) -> bool:
-    """Ask whether to release the best result so far; if so, the signal counts as handled."""
+    """Ask whether to release the best result so far; if so, continue as if no signal had arrived."""
     handlers = _handlers
     if handlers is None or handlers.offer is None or not handlers.offer(retained):
         return False
@@ -284,7 +286,7 @@ def _deferred() -> Iterator[None]:
     before: dict[int, Any] = {}
     try:
         for number in _NUMBERS:
-            if signal.getsignal(number) is not None:  # else it was not set in Python, and cannot be restored
+            if signal.getsignal(number) is not None:  # None: it was not set in Python and cannot be restored
                 before[number] = signal.getsignal(number)
                 signal.signal(number, lambda number, _: arrived.append(number))
         yield
@@ -309,7 +311,7 @@ def cleanup(remove: Callable[[], None]) -> Iterator[None]:
 
 @contextmanager
 def placing(path: Path) -> Iterator[None]:
-    """Put one file in place and record it; raise KeyboardInterrupt instead if a signal is pending."""
+    """Run the block that renames a complete file to `path`, and record it; first check for signals."""
     if _handlers is None or threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -26,11 +26,11 @@ ENCODING_NAMES = {UTF_8: "UTF-8", "cp1252": "Windows-1252", "utf-16-le": "UTF-16
 # The byte order marks with which a text may begin.
 MARKS = {UTF_8: codecs.BOM_UTF8, "utf-16-le": codecs.BOM_UTF16_LE, "utf-16-be": codecs.BOM_UTF16_BE}
 
-_PART = 1 << 20  # bytes read at once
-_SEVERAL = re.compile(
+_CHUNK_BYTES = 1 << 20  # bytes read at once
+_MULTI_BYTE = re.compile(
     rb"[\xc2-\xf4](?:(?<=[\xc2-\xdf])[\x80-\xbf]|(?<=[\xe0-\xef])[\x80-\xbf]{2}|(?<=[\xf0-\xf4])[\x80-\xbf]{3})"
-)  # a UTF-8 character of several bytes; a single class for all first bytes makes it fast
-_NO_LETTER = re.compile(rb"[\x00\x81\x8d\x8f\x90\x9d]")  # not characters in Windows-1252
+)  # a UTF-8 character of several bytes; searching for one class of first bytes is fast
+_UNDEFINED = re.compile(rb"[\x00\x81\x8d\x8f\x90\x9d]")  # bytes that are no characters in Windows-1252
 
 
 def encoding_note(encoding: str) -> str:
@@ -66,43 +66,46 @@ def read_text(path: Path, name: str | None = None) -> tuple[str, str]:
 
 
 def other_encoding(path: Path, name: str | None = None) -> str | None:
-    """Return the encoding of a file that is not UTF-8, else None; raise DataError if it is unknown.
+    """Return the encoding of a file, or None if it is UTF-8; raise DataError if it is unknown.
 
-    In Windows-1252 nearly every byte is a character, so a file with multi-byte UTF-8 characters is refused.
+    Nearly every byte is a character in Windows-1252, so UTF-8 text could be read as such. Therefore a file
+    that is not UTF-8 but has multi-byte UTF-8 characters is refused.
     """
     for encoding in ("utf-16-le", "utf-16-be"):
         if begins_as(path, encoding):
             for _ in decode_file(path, encoding, name):
                 pass  # an invalid character raises an error
             return encoding
-    wrong = mixed = strange = 0  # the first line of each kind
+    invalid_line = multi_byte_line = unknown_line = 0  # the first line of each kind
     line = 1
     with open_file(path) as file:
-        while part := _whole_letters(file):
-            strange = strange or _line_of(_NO_LETTER.search(part), part, line)
+        while part := _read_whole_characters(file):
+            unknown_line = unknown_line or _line_of(_UNDEFINED.search(part), part, line)
             if not part.isascii():
-                mixed = mixed or _line_of(_SEVERAL.search(part), part, line)
-                wrong = wrong or _not_utf_8(part, line)
+                multi_byte_line = multi_byte_line or _line_of(_MULTI_BYTE.search(part), part, line)
+                invalid_line = invalid_line or _not_utf_8(part, line)
             line += part.count(b"\n")
-    if not wrong:
+    if not invalid_line:
         return None
-    if mixed:
-        why = f"has letters in UTF-8 (line {mixed}) and others that are not (line {wrong})"
-    elif strange:
-        why = f"is neither UTF-8 nor Windows-1252 (line {strange})"
+    if multi_byte_line:
+        reason = (
+            f"has letters in UTF-8 (line {multi_byte_line}) and others that are not (line {invalid_line})"
+        )
+    elif unknown_line:
+        reason = f"is neither UTF-8 nor Windows-1252 (line {unknown_line})"
     else:
         return "cp1252"
-    raise DataError(f"{(name or str(path))!r} {why}. {TO_UTF_8}")
+    raise DataError(f"{(name or str(path))!r} {reason}. {TO_UTF_8}")
 
 
-def _whole_letters(file: IO[bytes]) -> bytes:
-    """Read a part that does not end inside a multi-byte character."""
-    part = file.read(_PART)
-    for back in range(1, min(4, len(part) + 1)):
-        first = part[-back]
-        if first >= 0xC0:  # the first byte of a character says how many bytes it has
+def _read_whole_characters(file: IO[bytes]) -> bytes:
+    """Read a chunk that does not end inside a multi-byte UTF-8 character."""
+    part = file.read(_CHUNK_BYTES)
+    for distance in range(1, min(4, len(part) + 1)):
+        first = part[-distance]
+        if first >= 0xC0:  # the first byte of a character determines its length
             size = 2 if first < 0xE0 else 3 if first < 0xF0 else 4
-            return part + file.read(max(0, size - back))
+            return part + file.read(max(0, size - distance))
         if first < 0x80:
             break
     return part
@@ -121,21 +124,21 @@ def _not_utf_8(part: bytes, line: int) -> int:
 
 
 def decode_file(path: Path, encoding: str, name: str | None = None) -> Iterator[tuple[int, str]]:
-    """Yield the text after the byte order mark in parts, each with the position of its first byte."""
+    """Yield the text in parts, without the byte order mark, each with the offset of its first byte."""
     decoder = codecs.getincrementaldecoder(codec(encoding))()
     line = 1
     with open_file(path) as file:
-        begun = position = len(file.read(len(MARKS.get(encoding, b""))))
-        while part := file.read(_PART):
+        start = position = len(file.read(len(MARKS.get(encoding, b""))))
+        while part := file.read(_CHUNK_BYTES):
             position += len(part)
-            yield begun, (text := _decode(decoder, part, name or str(path), encoding, line))
+            yield start, (text := _decode(decoder, part, name or str(path), encoding, line))
             line += text.count("\n")
-            begun = position - len(decoder.getstate()[0])
+            start = position - len(decoder.getstate()[0])
         _decode(decoder, b"", name or str(path), encoding, line)
 
 
 def codec(encoding: str) -> str:
-    """Return the codec for a part from anywhere in a file."""
+    """Return the codec for a part from the middle of a file, where there is no byte order mark."""
     return encoding.removesuffix("-sig")
 
 
@@ -183,6 +186,6 @@ def must_quote(names: Sequence[str], delimiter: str) -> bool:
     """
     if len(names) == 1:
         return True
-    bare = "".join(name for name in names if not set(name) & {delimiter, '"', "\r", "\n"})
-    counts = {sign: bare.count(sign) for sign in DELIMITERS.values()} | {delimiter: len(names) - 1}
+    unquoted = "".join(name for name in names if not set(name) & {delimiter, '"', "\r", "\n"})
+    counts = {mark: unquoted.count(mark) for mark in DELIMITERS.values()} | {delimiter: len(names) - 1}
     return max(counts, key=counts.__getitem__) != delimiter

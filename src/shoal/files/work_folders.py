@@ -1,8 +1,9 @@
-"""Work folders: private folders for data on disk, removed at the next start if their process was killed.
+"""Work folders: private folders for temporary data. If a process is killed, a later one removes its folders.
 
-A work folder has mode 0700. Its name says which process created it: host, process ID and start time. That
-process holds a lock on the folder until it ends, so a free lock means that it has ended. If a file system
-has no locks, the process ID and the start time decide. Folders of other hosts and users are never removed.
+A work folder has mode 0700. Its name contains the host, the process ID and the start time of the process that
+created it. That process holds a lock on the folder until it ends. If another process can take the lock, the
+owner has ended. On a file system without locks, the process ID and the start time are compared instead.
+Folders of other hosts and users are never removed.
 """
 
 from __future__ import annotations
@@ -26,9 +27,9 @@ from shoal.files.locks import available, is_at, lock, try_lock
 PREFIX = "shoal-work-"
 BESIDE_PREFIX = ".shoal-work-"  # in the folder of an output
 _NAME = re.compile(r"-(?P<host>\w+)-(?P<process>\d{1,10})-(?P<started>\w+)-[0-9a-f]{12}$")
-_BESIDE = "beside"  # a file that contains the path of another work folder
+_BESIDE = "beside"  # a file that contains the path of a work folder next to an output
 _owned: dict[Path, WorkFolder] = {}
-_cleaned: set[tuple[int, Path]] = set()  # by process
+_cleaned: set[tuple[int, Path]] = set()  # process IDs, with the folders in which each removed stale ones
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,12 +37,12 @@ class WorkFolder:
     """A private folder, locked by this process until it is removed."""
 
     path: Path
-    descriptor: int | None  # it holds the lock; None if the system has no locks
-    listing: WorkFolder | None = None  # refers to this one from the temporary folder, if it is elsewhere
+    descriptor: int | None  # the open folder, which holds the lock; None if the system has no locks
+    listing: WorkFolder | None = None  # a folder in the temporary folder that refers to this one
 
     def remove(self) -> None:
-        """Remove the folder with everything in it."""
-        # Absent if it was removed before, or created by the process that this one was forked from.
+        """Remove the folder with its contents."""
+        # It is missing if it was removed before, or was created by the parent of this forked process.
         if _owned.pop(self.path, None) is not None:
             _remove(self.path)
             self.unlock()
@@ -49,7 +50,7 @@ class WorkFolder:
             self.listing.remove()
 
     def unlock(self) -> None:
-        """Close the folder."""
+        """Close the folder, which ends its lock."""
         if self.descriptor is not None:
             os.close(self.descriptor)
 
@@ -89,11 +90,11 @@ def remove_stale(parent: Path, prefix: str = PREFIX) -> int:
 
 def _remove_if_stale(folder: Path) -> bool:
     """Remove a folder if it is a work folder of this user on this host whose process has ended."""
-    named = _NAME.search(folder.name)
-    if named is None or named["host"] != _host():
+    match = _NAME.search(folder.name)
+    if match is None or match["host"] != _host():
         return False
     try:
-        # No link is followed, and nothing but a folder is opened.
+        # These flags refuse links, and anything that is not a folder.
         descriptor = os.open(folder, os.O_RDONLY | os.O_NOFOLLOW | os.O_DIRECTORY)
     except (OSError, AttributeError):  # a system without such flags has no locks either
         return False
@@ -102,15 +103,15 @@ def _remove_if_stale(folder: Path) -> bool:
         if status.st_uid != os.getuid() or stat.S_IMODE(status.st_mode) & 0o077:
             return False
         locked = try_lock(descriptor)
-        gone = locked is True or (locked is None and _is_gone(int(named["process"]), named["started"]))
-        # The lock keeps a second process from removing it too.
-        return gone and is_at(descriptor, folder) and _remove(folder)
+        ended = locked is True or (locked is None and _has_ended(int(match["process"]), match["started"]))
+        # While this process holds the lock, no other one removes the folder.
+        return ended and is_at(descriptor, folder) and _remove(folder)
     finally:
         os.close(descriptor)
 
 
-def _is_gone(process: int, started: str) -> bool:
-    """Return whether a process of this host has ended; another one may have its ID."""
+def _has_ended(process: int, started: str) -> bool:
+    """Return whether a process of this host has ended. A later process may have the same ID."""
     try:
         os.kill(process, 0)
     except (ProcessLookupError, OverflowError):
@@ -121,7 +122,7 @@ def _is_gone(process: int, started: str) -> bool:
 
 
 def _remove(folder: Path) -> bool:
-    """Remove a folder, and first the one next to an output that it refers to."""
+    """Remove a folder, and before it the folder next to an output that it refers to."""
     with suppress(OSError, UnicodeError):
         _remove_if_stale(Path((folder / _BESIDE).read_text(encoding="utf-8")))
     shutil.rmtree(folder, ignore_errors=True)
@@ -129,7 +130,7 @@ def _remove(folder: Path) -> bool:
 
 
 def create_temporary() -> WorkFolder:
-    """Create a work folder in the temporary folder; a process first removes stale ones there, once."""
+    """Create a work folder in the temporary folder; the first call removes stale ones there."""
     parent = temporary_folder()
     if (os.getpid(), parent) not in _cleaned:
         _cleaned.add((os.getpid(), parent))
@@ -138,11 +139,15 @@ def create_temporary() -> WorkFolder:
 
 
 def create_beside(output: Path) -> WorkFolder:
-    """Create a work folder next to an output; a later start finds it through the temporary folder."""
+    """Create a work folder next to an output.
+
+    A second folder in the temporary folder refers to it, so that later processes find it there if this one
+    is killed.
+    """
     parent = output.absolute().parent
     remove_stale(parent, BESIDE_PREFIX)
     folder = create(parent, BESIDE_PREFIX)
-    with suppress(OSError, OutputError):  # without it, the next run with an output there finds it
+    with suppress(OSError, OutputError):  # otherwise only a run with an output in the same folder finds it
         listing = create_temporary()
         folder = replace(folder, listing=listing)
         (listing.path / _BESIDE).write_text(str(folder.path), encoding="utf-8")
@@ -152,14 +157,14 @@ def create_beside(output: Path) -> WorkFolder:
 
 def temporary_folder() -> Path:
     """Return the folder for temporary files: TMPDIR if it is set, even if it cannot be used."""
-    wanted = os.environ.get("TMPDIR")
+    requested = os.environ.get("TMPDIR")
     try:
         folder = tempfile.gettempdir()
-    except FileNotFoundError:  # none of the folders that it tries can be written
-        return Path(wanted or "/tmp")
+    except FileNotFoundError:  # no default folder can be written
+        return Path(requested or "/tmp")
     defaults = ("/tmp", "/var/tmp", "/usr/tmp", os.getcwd())
-    if wanted and folder in defaults and os.path.abspath(wanted) != folder:
-        return Path(wanted)  # raw data is written nowhere else
+    if requested and folder in defaults and os.path.abspath(requested) != folder:
+        return Path(requested)  # raw data must not be written to any other folder
     return Path(folder)
 
 
@@ -170,15 +175,15 @@ def remove_owned() -> None:
 
 
 def cannot_create(parent: Path, error: OSError) -> OutputError:
-    """Return the error that says why temporary files cannot be written, and what to do."""
-    why = os.strerror(error.errno) if error.errno else "the disk refused"
+    """Return the error for temporary files that cannot be written."""
+    reason = os.strerror(error.errno) if error.errno else "the disk refused"
     if error.errno == errno.EFBIG:
-        step = "Raise the limit of the size of files (ulimit -f) and run again."
+        advice = "Raise the limit of the size of files (ulimit -f) and run again."
     elif error.errno in (errno.ENOSPC, errno.EDQUOT):
-        step = "Free some space there, or set TMPDIR to another folder, and run again."
+        advice = "Free some space there, or set TMPDIR to another folder, and run again."
     else:
-        step = "Set TMPDIR to a folder that exists and that you may write, and run again."
-    return OutputError(f"Cannot write temporary files in the folder {str(parent)!r}: {why}. {step}")
+        advice = "Set TMPDIR to a folder that exists and that you may write, and run again."
+    return OutputError(f"Cannot write temporary files in the folder {str(parent)!r}: {reason}. {advice}")
 
 
 def _host() -> str:
@@ -198,8 +203,8 @@ def _started(process: int) -> str:
         return "unknown"
 
 
-def _forget() -> None:
-    """Leave the folders and their locks to the process that this one was forked from."""
+def _release_inherited() -> None:
+    """Close inherited folders in a forked process: their owner is the parent."""
     for folder in _owned.values():
         folder.unlock()
     _owned.clear()
@@ -207,4 +212,4 @@ def _forget() -> None:
 
 atexit.register(remove_owned)
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget)
+    os.register_at_fork(after_in_child=_release_inherited)

@@ -17,8 +17,8 @@ import yaml
 
 from shoal.wording import quote
 
-# Messages of yaml's parser, and what they mean; {n} are their groups, {line} is where the wrong part begins.
-_WORDS = {
+# Explanations of the parser's messages. {n} is a group of the pattern, {line} the line where the part starts.
+_EXPLANATIONS = {
     r"expected the node content, but found '<stream end>'": (
         "the text ends where a value is missing. Close every bracket"
     ),
@@ -45,7 +45,7 @@ _WORDS = {
 
 
 def explain(error: Any) -> str:
-    """Say at which line a text is not YAML, and why.
+    """Explain an error of the YAML parser, with its line.
 
     >>> import yaml
     >>> try:
@@ -55,17 +55,17 @@ def explain(error: Any) -> str:
      at line 1: text that begins with @ needs quotes
     """
     mark, context_mark = getattr(error, "problem_mark", None), getattr(error, "context_mark", None)
-    where = f" at line {mark.line + 1}" if mark else ""
+    location = f" at line {mark.line + 1}" if mark else ""
     problem = getattr(error, "problem", None)
     if problem is None:
         if isinstance(error, TypeError):
             return ": a key is a list or a mapping"
         return ": a character in it is not text"  # yaml's reader gives an offset, not a line
-    begun = (context_mark or mark).line + 1 if mark else 0
-    for pattern, words in _WORDS.items():
+    first_line = (context_mark or mark).line + 1 if mark else 0
+    for pattern, explanation in _EXPLANATIONS.items():
         if match := re.fullmatch(pattern, problem):
-            return f"{where}: {words.format(match[0], *match.groups(), line=begun)}"
-    return f"{where}: {problem}"
+            return f"{location}: {explanation.format(match[0], *match.groups(), line=first_line)}"
+    return f"{location}: {problem}"
 
 
 MAX_DEPTH = 64
@@ -83,11 +83,11 @@ _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 class LoadError(ValueError):
-    """A text that cannot be loaded; the message continues a sentence about it."""
+    """A text that cannot be loaded; the message continues a sentence that begins with the file's name."""
 
 
 def read_bytes(path: Path, max_bytes: int) -> bytes:
-    """Read a file up to a limit of bytes. OSError is not handled here."""
+    """Read a file, or raise LoadError if it is larger than the limit."""
     with open(path, "rb") as file:
         data = file.read(max_bytes + 1)
     _check_size(len(data), max_bytes)
@@ -95,7 +95,7 @@ def read_bytes(path: Path, max_bytes: int) -> bytes:
 
 
 def load_json(text: str | bytes, *, max_bytes: int = MAX_JSON_BYTES) -> Any:
-    """Parse JSON, refusing what other programs could read differently.
+    """Parse JSON; refuse texts that other programs could read differently.
 
     >>> load_json('{"k": 5}')
     {'k': 5}
@@ -107,7 +107,7 @@ def load_json(text: str | bytes, *, max_bytes: int = MAX_JSON_BYTES) -> Any:
     try:
         decoded = text if isinstance(text, str) else text.decode("utf-8")
         data = json.loads(
-            decoded, parse_constant=_not_finite, parse_float=_finite, object_pairs_hook=_distinct
+            decoded, parse_constant=_not_finite, parse_float=_finite, object_pairs_hook=_refuse_duplicates
         )
     except LoadError:
         raise
@@ -122,7 +122,7 @@ def load_json(text: str | bytes, *, max_bytes: int = MAX_JSON_BYTES) -> Any:
 
 
 def load_yaml(text: str, *, as_text: bool = False, max_bytes: int = MAX_YAML_BYTES) -> Any:
-    """Parse YAML as it is written: `no` is a word, 007 a code and 14:05 a time.
+    """Parse YAML, but keep values as text that YAML 1.1 would convert: `no`, 007 and 14:05.
 
     With `as_text`, numbers and all other scalars remain text, too.
 
@@ -191,15 +191,15 @@ def _not_finite(_: str) -> float:
     raise LoadError("not valid: a number in it is not finite")
 
 
-def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _refuse_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     data = dict(pairs)
-    if len(data) < len(pairs):  # the name may be a value of the data
+    if len(data) < len(pairs):  # the message leaves out the name, which may be a value of the data
         raise LoadError("not valid: a name occurs twice in one object")
     return data
 
 
 class _Limits(yaml.composer.Composer, yaml.constructor.SafeConstructor, yaml.resolver.Resolver):
-    """YAML with fewer kinds of values, no tags, and limits that are checked before values are constructed."""
+    """YAML with fewer types of values and no tags. Limits are checked before values are constructed."""
 
     yaml_implicit_resolvers = {}  # noqa: RUF012 - yaml's own name; filled below
 
@@ -209,7 +209,7 @@ class _Limits(yaml.composer.Composer, yaml.constructor.SafeConstructor, yaml.res
         self._depth = 0
         self._aliased = 0
         self._root: Any = None
-        self._sizes: dict[int, int] = {}  # of finished nodes, with aliases expanded; id -> number of nodes
+        self._sizes: dict[int, int] = {}  # id of a complete node -> number of nodes in it, aliases expanded
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         """Compose a node, and count the nodes that aliases stand for."""
@@ -247,17 +247,19 @@ class _Limits(yaml.composer.Composer, yaml.constructor.SafeConstructor, yaml.res
         return 0
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        """Refuse a key given twice instead of keeping the last."""
-        seen = set()
+        """Refuse a key that appears twice; the base class would keep the last value."""
+        names = set()
         for key, _ in node.value:
             if key.tag == "tag:yaml.org,2002:merge":  # <<, which the base class resolves
                 continue
             name = self.construct_object(key, deep=True)
-            if name in seen:
+            if name in names:
                 # Below the entries of a policy a key may be a value of the data.
-                shown = quote(name) if node is self._root else "a key"
-                raise yaml.constructor.ConstructorError(None, None, f"{shown} appears twice", key.start_mark)
-            seen.add(name)
+                key_text = quote(name) if node is self._root else "a key"
+                raise yaml.constructor.ConstructorError(
+                    None, None, f"{key_text} appears twice", key.start_mark
+                )
+            names.add(name)
         return super().construct_mapping(node, deep)
 
     def construct_number(self, node: yaml.ScalarNode) -> int | float:

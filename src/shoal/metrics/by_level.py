@@ -1,4 +1,4 @@
-"""Shared code of metrics with one number per level: for a node, or as a mean over the records."""
+"""Shared code of metrics that assign a number to each level of a column."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from shoal.core.recoding.recoding import Recoding
 def mean_of_levels(
     problem: Problem, recoding: Recoding, classes: Classes, parts: Sequence[FloatArray]
 ) -> float:
-    """Sum over the columns the number of each column's level: at a node, or as the mean over the records."""
+    """Sum the numbers of the columns' levels; if records have different levels, return the mean over them.
+
+    `parts` has one number per level, for each column.
+    """
     if recoding.node is not None:
         return float(sum(part[level] for part, level in zip(parts, recoding.node, strict=True)))
     total = 0.0

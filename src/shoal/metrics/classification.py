@@ -1,8 +1,8 @@
 """Classification metric CM: the share of records that differ from the majority of their class (Iyengar 2002).
 
-Lemma: merging classes never lowers it, because no label is more frequent in the merged class than the most
-frequent labels of both classes together. Suppressing a class never lowers it either: all of its records then
-count, not only those that differ from the majority.
+Lemma: merging two classes never lowers it. No label of the merged class has more records than the most
+frequent labels of the two classes together. Suppressing a class never lowers it either, because all records
+of the class then count, not only those that differ from the majority.
 """
 
 from __future__ import annotations
@@ -36,5 +36,5 @@ class ClassificationMetric(Metric):
     def loss(self, problem: Problem, recoding: Recoding, classes: Classes, suppressed: BoolArray) -> float:
         """Return the share of records that are suppressed or differ from the majority."""
         labels = classes.labels
-        most = labels.greatest(labels.counts.astype(np.float64))
-        return float(np.where(suppressed, classes.sizes, classes.sizes - most).sum()) / classes.records
+        majority = labels.greatest(labels.counts.astype(np.float64))
+        return float(np.where(suppressed, classes.sizes, classes.sizes - majority).sum()) / classes.records

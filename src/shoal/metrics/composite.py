@@ -4,9 +4,9 @@ The range of a part reaches from its loss at the lowest node of the lattice to i
 both without suppression, or is stated in the policy. It depends on no model, limit or search, so losses for
 different k, limits and algorithms can be compared.
 
-Lemma: scaling by a constant range and adding with positive weights preserves every order that all parts agree
-on. So the composite is monotone if all parts are, and suppressing records lowers it only if it lowers the
-loss of a part.
+Lemma: if no part has a larger loss at node x than at node y, neither has the composite, because weights are
+positive and ranges are constant. The composite is therefore monotone if all parts are. Suppressing records
+lowers it only if it lowers the loss of a part.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Part:
 
     @property
     def additive(self) -> When:
-        """When the loss is a plain sum of the values of the table."""
+        """When the loss is the sum of the values of `Metric.table`."""
         return self.metric.separable if self.metric.over_columns is not None else When.NEVER
 
     def range(self, problem: Problem) -> tuple[float, float]:
@@ -51,7 +51,9 @@ class Part:
             return self.stated
         lattice = problem.free
         try:
-            low, high = (self._without_suppression(problem, node) for node in (lattice.bottom, lattice.top))
+            lowest, highest = (
+                self._without_suppression(problem, node) for node in (lattice.bottom, lattice.top)
+            )
         except DataError as error:
             if error.code != "out-of-memory":
                 raise
@@ -64,7 +66,7 @@ class Part:
                     Change("memory_limit", action="Raise {}"),
                 ],
             ) from None
-        return low, high
+        return lowest, highest
 
     def _without_suppression(self, problem: Problem, node: tuple[int, ...]) -> float:
         if self.additive is not When.NEVER:
@@ -88,7 +90,7 @@ class Composite(Metric):
     monotone: ClassVar[When] = When.NEVER
     """The weakest promise of the parts: generalizing never lowers the loss, so a search can skip nodes."""
     separable: ClassVar[When] = When.NEVER
-    """The weakest promise of its parts; never where a part is not a sum, such as `aggregate: geometric`."""
+    """The weakest promise of the parts; never if a part is not a sum, such as `aggregate: geometric`."""
     by_size: ClassVar[bool] = False
     """Whether the loss of every part depends on the classes only through their sizes."""
     weighted: ClassVar[bool] = True
@@ -120,11 +122,11 @@ class Composite(Metric):
         """The parts, created by the registry."""
         if not self.parts:
             raise PolicyError("Metric composite needs parts, such as [{precision: 1}, {discernibility: 2}].")
-        read = [_read(part) for part in self.parts]
-        whole = sum(weight for _, weight, _ in read)
-        if not math.isfinite(whole):
+        parsed = [_parse_part(part) for part in self.parts]
+        total_weight = sum(weight for _, weight, _ in parsed)
+        if not math.isfinite(total_weight):
             raise PolicyError("The weights of composite are too large. Give smaller ones.")
-        return tuple(Part(metric, weight / whole, stated) for metric, weight, stated in read)
+        return tuple(Part(metric, weight / total_weight, stated) for metric, weight, stated in parsed)
 
     @property
     def needs_label(self) -> bool:
@@ -135,7 +137,7 @@ class Composite(Metric):
         return None if any(part.additive is When.NEVER for part in self.members) else ColumnTotal.SUM
 
     def onto(self, problem: Problem, part: Problem) -> tuple[Metric, float]:
-        """Return the parts over fewer columns, scaled as for all columns, minus their smallest losses."""
+        """Return the composite for the columns of `part`, scaled as for all columns, and its factor."""
         parts: list[Mapping[str, Any]] = []
         for member, (_, factor) in zip(self.members, self._scales(problem), strict=True):
             metric, share = member.metric.onto(problem, part)
@@ -146,8 +148,8 @@ class Composite(Metric):
         if not parts:
             return self, 0.0
         scaled = zip(self.members, self._scales(problem), strict=True)
-        whole = sum(member.weight for member, (_, factor) in scaled if factor)
-        return replace(self, parts=tuple(parts)), whole
+        total_weight = sum(member.weight for member, (_, factor) in scaled if factor)
+        return replace(self, parts=tuple(parts)), total_weight
 
     def constant(self, problem: Problem) -> float:
         return -sum(low * factor for low, factor in self._scales(problem))
@@ -161,63 +163,68 @@ class Composite(Metric):
     def table(self, problem: Problem) -> tuple[FloatArray, ...]:
         if self.separable is When.NEVER:
             return super().table(problem)
-        return self._known(problem, self.members)
+        return self._table_sum(problem, self.members)
 
     def size_terms(self, problem: Problem) -> SizeTerms | None:
-        """Return the sum of the parts that depend on class sizes and of those tabulated by level, or None."""
-        tabled, squares, suppressed_squares, suppressed, per_class = [], 0.0, 0.0, 0.0, 0.0
+        """Return the terms of all parts: by class sizes, and a table of the parts that depend on levels only.
+
+        None if a part depends on more, or if no part depends on class sizes.
+        """
+        tabulated, squares, suppressed_squares, suppressed, per_class = [], 0.0, 0.0, 0.0, 0.0
         for part, (_, factor) in zip(self.members, self._scales(problem), strict=True):
             terms = part.metric.size_terms(problem)
             if terms is None:
                 if not part.additive.given(problem.limit > 0):
                     return None
-                tabled.append(part)
+                tabulated.append(part)
                 continue
             squares += factor * terms.squares
             suppressed_squares += factor * terms.suppressed_squares
             suppressed += factor * terms.suppressed
             per_class += factor * terms.per_class
-        if len(tabled) == len(self.members):
+        if len(tabulated) == len(self.members):
             return None  # no part depends on class sizes
-        table = self._known(problem, tabled)
+        table = self._table_sum(problem, tabulated)
         return SizeTerms(squares, suppressed_squares, suppressed, per_class, table)
 
-    def _known(self, problem: Problem, tabled: list[Part] | tuple[Part, ...]) -> tuple[FloatArray, ...]:
+    def _table_sum(
+        self, problem: Problem, tabulated: list[Part] | tuple[Part, ...]
+    ) -> tuple[FloatArray, ...]:
         """Sum the scaled tables of some parts, minus the smallest losses of all parts."""
         total = [np.zeros(hierarchy.height + 1) for hierarchy in problem.hierarchies]
         bottom = problem.free.bottom
         for part, (low, factor) in zip(self.members, self._scales(problem), strict=True):
-            rest = -low * factor
-            if part in tabled:
+            offset = -low * factor
+            if part in tabulated:
                 pairs = zip(part.metric.table(problem), bottom, strict=True)
                 for column, (value, level) in enumerate(pairs):
                     total[column] += factor * (value - value[level])
-                    rest += factor * float(value[level])
-            if part.stated is not None or part not in tabled:  # else it is 0 up to rounding
-                total = [values + rest / len(total) for values in total]
+                    offset += factor * float(value[level])
+            if part.stated is not None or part not in tabulated:  # else it is 0 up to rounding
+                total = [values + offset / len(total) for values in total]
         return tuple(total)
 
     def _scales(self, problem: Problem) -> list[tuple[float, float]]:
-        """Return, for each part, its smallest loss and the factor for the loss above it."""
-        if self not in problem.remembered:
+        """Return, for each part, its smallest loss and the factor for the difference from it."""
+        if self not in problem.cache:
             ranges = [(part.weight, *part.range(problem)) for part in self.members]
-            problem.remembered[self] = [
+            problem.cache[self] = [
                 (low, weight / (high - low) if high > low else 0.0) for weight, low, high in ranges
             ]
-        scales: list[tuple[float, float]] = problem.remembered[self]
+        scales: list[tuple[float, float]] = problem.cache[self]
         return scales
 
 
-def _read(written: str | Mapping[str, Any]) -> tuple[Metric, float, tuple[float, float] | None]:
-    """Read a part: a metric, alone, with its weight, or with a mapping of weight, range and options."""
-    if isinstance(written, str):
-        written = {written: 1}
-    if len(written) != 1:
+def _parse_part(entry: str | Mapping[str, Any]) -> tuple[Metric, float, tuple[float, float] | None]:
+    """Parse a part: a metric, a metric with its weight, or a metric with its weight, range and options."""
+    if isinstance(entry, str):
+        entry = {entry: 1}
+    if len(entry) != 1:
         raise PolicyError(
             f"A part of composite is one metric with its weight, such as {{precision: 1}}; got "
-            f"{', '.join(map(quote, written)) or 'none'}. Write each metric as a part of its own."
+            f"{', '.join(map(quote, entry)) or 'none'}. Write each metric as a part of its own."
         )
-    ((name, value),) = written.items()
+    ((name, value),) = entry.items()
     if name == NAME:
         raise PolicyError("A part of composite cannot be composite. List its parts instead.")
     METRICS.load(name)  # refuses an unknown metric before checking its weight

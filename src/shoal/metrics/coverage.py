@@ -22,8 +22,8 @@ class Coverage(Metric):
     """Average (values in the group - 1) / (values in the column - 1); a suppressed record counts as 1."""
 
     aggregate: Literal["mean", "geometric"] = "mean"
-    """How columns combine: by their mean, or by the product of (1 + loss of a column), each to the power of
-    the column's share of the weights, minus 1.
+    """How the losses of columns are combined: by their mean, or by their geometric mean: the product of
+    (1 + loss), each to the power of the column's share of the weights, minus 1.
     """
 
     monotone: ClassVar[When] = When.WITHOUT_SUPPRESSION
@@ -61,26 +61,28 @@ class Coverage(Metric):
         return columns
 
     def _by_value(self, problem: Problem, node: Node, classes: Classes, suppressed: BoolArray) -> list[float]:
-        lost = classes.counts.in_memory().only(suppressed) if suppressed.any() else None
+        suppressed_counts = classes.counts.in_memory().only(suppressed) if suppressed.any() else None
         columns = []
         for column, level in enumerate(node):
             hierarchy = problem.hierarchies[column]
             share = _shares(hierarchy, level)
             total = float((problem.value_counts[column] * share[hierarchy.groups(level)]).sum())
-            if lost is not None:
-                total += lost.records - float((lost.sizes * share[lost.codes(column)]).sum())
+            if suppressed_counts is not None:
+                total += suppressed_counts.records - float(
+                    (suppressed_counts.sizes * share[suppressed_counts.codes(column)]).sum()
+                )
             columns.append(total / problem.records)
         return columns
 
     def table(self, problem: Problem) -> tuple[FloatArray, ...]:
-        whole = sum(problem.weights)
+        total_weight = sum(problem.weights)
         parts = []
         for hierarchy, counts, weight in zip(
             problem.hierarchies, problem.value_counts, problem.weights, strict=True
         ):
             levels = range(hierarchy.height + 1)
             losses = [(counts * _shares(hierarchy, level)[hierarchy.groups(level)]).sum() for level in levels]
-            parts.append(self._scaled(np.array(losses) / problem.records) * weight / whole)
+            parts.append(self._scaled(np.array(losses) / problem.records) * weight / total_weight)
         return tuple(parts)
 
     def total(self, parts: Any) -> Any:

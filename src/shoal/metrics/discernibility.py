@@ -16,7 +16,7 @@ from shoal.core.recoding.recoding import Recoding
 
 @dataclass(frozen=True)
 class Discernibility(Metric):
-    """Charge each kept record the size of its class, and each suppressed record the size of the table."""
+    """A kept record costs the size of its class, and a suppressed record the size of the table."""
 
     monotone: ClassVar[When] = When.WITHOUT_SUPPRESSION
     by_size: ClassVar[bool] = True

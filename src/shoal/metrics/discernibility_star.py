@@ -16,7 +16,7 @@ from shoal.core.recoding.recoding import Recoding
 
 @dataclass(frozen=True)
 class DiscernibilityStar(Metric):
-    """Charge each record the size of its class, suppressed or not."""
+    """A record costs the size of its class, suppressed or not."""
 
     monotone: ClassVar[When] = When.ALWAYS
     by_size: ClassVar[bool] = True

@@ -42,9 +42,12 @@ class NonUniformEntropy(Metric):
         """Return the number by which the bits of each column are multiplied."""
         if not self.normalized:
             return list(problem.weights)
-        most = [bits(counts, np.zeros(len(counts), np.int64)) for counts in problem.value_counts]
-        whole = sum(problem.weights)
-        return [w / whole / bits_ if bits_ else 0.0 for w, bits_ in zip(problem.weights, most, strict=True)]
+        maximum_bits = [bits(counts, np.zeros(len(counts), np.int64)) for counts in problem.value_counts]
+        total_weight = sum(problem.weights)
+        return [
+            w / total_weight / maximum if maximum else 0.0
+            for w, maximum in zip(problem.weights, maximum_bits, strict=True)
+        ]
 
     def _by_class(self, problem: Problem, recoding: Recoding, classes: Classes) -> float:
         total = 0.0
@@ -55,8 +58,8 @@ class NonUniformEntropy(Metric):
                 continue  # every value is kept
             values = counts[counts > 0]
             merged = groups.records[classes.counts.codes(column)]
-            bits_ = (classes.sizes * np.log2(merged)).sum() - (values * np.log2(values)).sum()
-            total += factor * max(0.0, float(bits_))
+            column_bits = (classes.sizes * np.log2(merged)).sum() - (values * np.log2(values)).sum()
+            total += factor * max(0.0, float(column_bits))
         return total
 
     def table(self, problem: Problem) -> tuple[FloatArray, ...]:

@@ -32,8 +32,8 @@ class Precision(Metric):
         return mean_of_levels(problem, recoding, classes, self.table(problem))
 
     def table(self, problem: Problem) -> tuple[FloatArray, ...]:
-        whole = sum(problem.weights)
+        total_weight = sum(problem.weights)
         return tuple(
-            weight / whole * np.arange(hierarchy.height + 1.0) / max(1, hierarchy.height)
+            weight / total_weight * np.arange(hierarchy.height + 1.0) / max(1, hierarchy.height)
             for hierarchy, weight in zip(problem.hierarchies, problem.weights, strict=True)
         )

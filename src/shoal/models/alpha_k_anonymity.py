@@ -51,22 +51,22 @@ class AlphaKAnonymity(SensitiveModel):
 
     def shares(self, classes: Classes, column: str) -> FloatArray:
         """Return the share of each entry in its class; 0 for values that are not limited."""
-        spread = classes.distribution(column)
+        distribution = classes.distribution(column)
         if self.rarer_than is None:
-            return spread.shares
+            return distribution.shares
         rare = classes.column(column).shares < self.rarer_than - TOLERANCE
-        return np.where(rare[spread.codes], spread.shares, 0.0)
+        return np.where(rare[distribution.codes], distribution.shares, 0.0)
 
     def violating(self, classes: Classes, column: str) -> BoolArray:
-        over = self.shares(classes, column) > self.alpha + TOLERANCE
-        return (classes.sizes < self.k) | classes.distribution(column).having(over)
+        exceeding = self.shares(classes, column) > self.alpha + TOLERANCE
+        return (classes.sizes < self.k) | classes.distribution(column).having(exceeding)
 
     def unavoidable_in(self, classes: Classes, column: str) -> FloatArray:
-        """Bound the failing records: all in a class below k, else those above alpha in any partition."""
+        """Bound the failing records: all of a class below k, else those above alpha in any partition."""
         limited = self.shares(classes, column) > 0
         caps = np.where(limited, self.alpha + TOLERANCE, _NO_CAP)
-        over = above_caps(classes.distribution(column), caps)
-        return np.where(classes.sizes < self.k, classes.sizes, over)
+        records = above_caps(classes.distribution(column), caps)
+        return np.where(classes.sizes < self.k, classes.sizes, records)
 
     def nearest(self, classes: Classes, limit: int) -> Self | None:
         shares = {c: self.shares(classes, c) for c in self.sensitive(classes.sensitive)}
@@ -77,5 +77,5 @@ class AlphaKAnonymity(SensitiveModel):
 
 def greatest_shares(classes: Classes, column: str) -> FloatArray:
     """Return the share of the most frequent value in each class."""
-    spread = classes.distribution(column)
-    return spread.greatest(spread.shares)
+    distribution = classes.distribution(column)
+    return distribution.greatest(distribution.shares)

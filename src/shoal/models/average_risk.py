@@ -1,4 +1,4 @@
-"""Average risk: one over the average size of the released classes is at most a bound (El Emam 2013)."""
+"""Average risk: 1 / (average size of the released classes) is at most a bound (El Emam 2013)."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ class DeltaDisclosure(SensitiveModel):
     """Refuse classes in which |ln(q / p)| reaches delta for some value of the column."""
 
     delta: float
-    """The logarithm of the factor that shares must not reach, above 0."""
+    """The logarithm of the factor by which shares must not change, above 0."""
     present_only: bool = False
     """Look only at values that occur in the class, as ARX does."""
 
@@ -38,47 +38,49 @@ class DeltaDisclosure(SensitiveModel):
         return True
 
     def is_monotone(self, suppression: bool) -> bool:
-        """With `present_only`, merging with classes that lack a value can make it too rare."""
+        """Return False with `present_only`: merging with a class that lacks a value can make it too rare."""
         return super().is_monotone(suppression) and not self.present_only
 
     def violating(self, classes: Classes, column: str) -> BoolArray:
-        spread = classes.distribution(column)
-        changed = spread.having(~(changes(classes, column) < self.delta - TOLERANCE))
+        distribution = classes.distribution(column)
+        changed = distribution.having(~(changes(classes, column) < self.delta - TOLERANCE))
         return changed if self.present_only else changed | lacking_a_value(classes, column)
 
     def unavoidable_in(self, classes: Classes, column: str) -> FloatArray:
         """Bound the failing records: those that exceed the factor in any partition."""
-        spread, whole = classes.distribution(column), classes.column(column).shares
-        over = above_caps(spread, np.minimum(whole * np.exp(min(self.delta, 700)), 1)[spread.codes])
+        distribution, input_shares = classes.distribution(column), classes.column(column).shares
+        records = above_caps(
+            distribution, np.minimum(input_shares * np.exp(min(self.delta, 700)), 1)[distribution.codes]
+        )
         if self.present_only:
-            return over
-        # Parts that pass have at least the least share of every value.
-        least = whole[spread.codes] * np.exp(-self.delta)
-        under = np.clip(1 - (spread.shares + TOLERANCE) / np.maximum(least, TOLERANCE), 0, 1)
-        over = np.maximum(over, classes.sizes * spread.greatest(under))
-        return np.where(lacking_a_value(classes, column), classes.sizes, over)
+            return records
+        # In a part that passes, every value has at least its minimum share.
+        minimum_shares = input_shares[distribution.codes] * np.exp(-self.delta)
+        missing = np.clip(1 - (distribution.shares + TOLERANCE) / np.maximum(minimum_shares, TOLERANCE), 0, 1)
+        records = np.maximum(records, classes.sizes * distribution.greatest(missing))
+        return np.where(lacking_a_value(classes, column), classes.sizes, records)
 
     def nearest(self, classes: Classes, limit: int) -> Self | None:
         columns = self.sensitive(classes.sensitive)
-        worst = np.max([self._needed(classes, column) for column in columns], axis=0)
+        worst = np.max([self._smallest_delta(classes, column) for column in columns], axis=0)
         delta = least_bound(classes, worst, limit)
         return None if delta is None else replace(self, delta=rounded_up(delta, strictly=True))
 
-    def _needed(self, classes: Classes, column: str) -> FloatArray:
-        deltas = classes.distribution(column).greatest(changes(classes, column))
-        return deltas if self.present_only else np.where(lacking_a_value(classes, column), np.inf, deltas)
+    def _smallest_delta(self, classes: Classes, column: str) -> FloatArray:
+        largest = classes.distribution(column).greatest(changes(classes, column))
+        return largest if self.present_only else np.where(lacking_a_value(classes, column), np.inf, largest)
 
 
 def changes(classes: Classes, column: str) -> FloatArray:
     """Return |ln(q / p)| of each entry; infinite for a value that the input does not have."""
-    spread = classes.distribution(column)
-    whole = classes.column(column).shares[spread.codes]
+    distribution = classes.distribution(column)
+    input_shares = classes.column(column).shares[distribution.codes]
     with np.errstate(divide="ignore"):
-        logarithms: FloatArray = np.abs(np.log(spread.shares) - np.log(whole))
+        logarithms: FloatArray = np.abs(np.log(distribution.shares) - np.log(input_shares))
     return logarithms
 
 
 def lacking_a_value(classes: Classes, column: str) -> BoolArray:
     """Mark the classes that lack some value of the input."""
-    lacking: BoolArray = classes.distinct(column) < np.count_nonzero(classes.column(column).reference)
-    return lacking
+    lacks_value: BoolArray = classes.distinct(column) < np.count_nonzero(classes.column(column).reference)
+    return lacks_value

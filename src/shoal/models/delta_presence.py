@@ -45,18 +45,22 @@ class DeltaPresence(Model):
         return ~inside
 
     def holds(self, classes: Classes, suppressed: BoolArray) -> bool:
-        """With a minimum, nobody of the population may be certainly absent."""
+        """With a minimum, no person of the population may be certainly absent."""
         if self.minimum <= 0:
             return True
         return bool(not suppressed.any() and classes.in_population.sum() == classes.population_records)
 
     def unavoidable(self, classes: Classes) -> FloatArray:
-        """Bound the failing records: s - maximum * p are too many; suppressing one lowers p by one."""
+        """Bound the failing records.
+
+        A class with s records, and p in the population, has s - maximum * p records too many. Suppressing a
+        record lowers both s and p by one.
+        """
         cap = self.maximum + TOLERANCE
         if cap >= 1:
             return np.zeros(len(classes))
-        over: FloatArray = np.maximum(classes.sizes - cap * classes.in_population, 0) / (1 - cap)
-        return np.minimum(over, classes.sizes)
+        records: FloatArray = np.maximum(classes.sizes - cap * classes.in_population, 0) / (1 - cap)
+        return np.minimum(records, classes.sizes)
 
     def nearest(self, classes: Classes, limit: int) -> Self | None:
         maximum = least_bound(classes, classes.sizes / classes.in_population, limit)

@@ -41,8 +41,8 @@ class DistinctLDiversity(SensitiveModel):
         return dict.fromkeys(self.sensitive(available), self.l)
 
     def violating(self, classes: Classes, column: str) -> BoolArray:
-        short: BoolArray = classes.distinct(column) < self.l
-        return short
+        violations: BoolArray = classes.distinct(column) < self.l
+        return violations
 
     def unavoidable_in(self, classes: Classes, column: str) -> FloatArray:
         """Return all records of a failing class: its parts have no more values."""

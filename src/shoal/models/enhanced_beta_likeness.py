@@ -28,7 +28,7 @@ class EnhancedBetaLikeness(Likeness):
     def gains(self, shares: FloatArray) -> FloatArray:
         return np.minimum(self.beta, most_gains(shares))
 
-    def needed(self, classes: Classes, column: str) -> FloatArray:
+    def smallest_beta(self, classes: Classes, column: str) -> FloatArray:
         """Return the smallest beta that each class passes; infinite if a value gains more than -ln p."""
         return enhanced_gains(classes, column)
 
@@ -39,8 +39,10 @@ def most_gains(shares: FloatArray) -> FloatArray:
 
 
 def enhanced_gains(classes: Classes, column: str) -> FloatArray:
-    """Return the greatest gain in each class; infinite if one exceeds -ln of its share."""
-    spread = classes.distribution(column)
+    """Return the greatest gain in each class; infinite if the gain of a value exceeds -ln of its share."""
+    distribution = classes.distribution(column)
     shares = classes.column(column).shares
-    most = (shares * (1 + most_gains(shares)) * (1 + TOLERANCE))[spread.codes]
-    return np.where(spread.having(spread.shares > most), np.inf, greatest_gains(classes, column))
+    maximum_shares = (shares * (1 + most_gains(shares)) * (1 + TOLERANCE))[distribution.codes]
+    return np.where(
+        distribution.having(distribution.shares > maximum_shares), np.inf, greatest_gains(classes, column)
+    )

@@ -46,25 +46,31 @@ class EntropyLDiversity(SensitiveModel):
         return dict.fromkeys(self.sensitive(available), math.ceil(self.l))
 
     def violating(self, classes: Classes, column: str) -> BoolArray:
-        short: BoolArray = entropies(classes, column) < math.log(self.l) - TOLERANCE
-        return short | (classes.distinct(column) < math.ceil(self.l))
+        below_entropy: BoolArray = entropies(classes, column) < math.log(self.l) - TOLERANCE
+        return below_entropy | (classes.distinct(column) < math.ceil(self.l))
 
     def unavoidable_in(self, classes: Classes, column: str) -> FloatArray:
-        """Bound the failing records: entropy is at least the mean of the parts, and ln l if they pass."""
+        """Bound the failing records.
+
+        The entropy of a class is at least the mean entropy of its parts, and a part that passes has at least
+        ln l.
+        """
         if self.l == 1:
             return np.zeros(len(classes))
         missing = 1 - (entropies(classes, column) + TOLERANCE) / math.log(self.l)
-        few = classes.distinct(column) < math.ceil(self.l)
-        return np.where(few, classes.sizes, classes.sizes * np.clip(missing, 0, 1))
+        too_few_values = classes.distinct(column) < math.ceil(self.l)
+        return np.where(too_few_values, classes.sizes, classes.sizes * np.clip(missing, 0, 1))
 
     def nearest(self, classes: Classes, limit: int) -> Self | None:
-        least = np.min([entropies(classes, c) for c in self.sensitive(classes.sensitive)], axis=0)
-        worst = least_bound(classes, -np.exp(least), limit)
+        smallest = np.min([entropies(classes, c) for c in self.sensitive(classes.sensitive)], axis=0)
+        worst = least_bound(classes, -np.exp(smallest), limit)
         l = None if worst is None else -rounded_up(worst)
         return replace(self, l=l) if l and l > 1 else None
 
 
 def entropies(classes: Classes, column: str) -> FloatArray:
     """Return the entropy of a sensitive column in each class, in nats."""
-    spread = classes.distribution(column)
-    return spread.once(entropies, lambda: spread.sums(-spread.shares * np.log(spread.shares)))
+    distribution = classes.distribution(column)
+    return distribution.cached(
+        entropies, lambda: distribution.sums(-distribution.shares * np.log(distribution.shares))
+    )

@@ -32,8 +32,8 @@ class KMap(Model):
         return self.population
 
     def violations(self, classes: Classes) -> BoolArray:
-        short: BoolArray = classes.in_population < self.k
-        return short
+        violations: BoolArray = classes.in_population < self.k
+        return violations
 
     def nearest(self, classes: Classes, limit: int) -> Self | None:
         worst = least_bound(classes, -classes.in_population.astype(float), limit)

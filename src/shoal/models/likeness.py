@@ -1,4 +1,7 @@
-"""The base of basic and enhanced beta-likeness: each value's share in the input sets a cap on its share."""
+"""The base class of basic and enhanced beta-likeness.
+
+The share of a value in the input determines a cap on its share in a class.
+"""
 
 from __future__ import annotations
 
@@ -39,8 +42,8 @@ class Likeness(SensitiveModel):
         return caps[classes.distribution(column).codes]
 
     def violating(self, classes: Classes, column: str) -> BoolArray:
-        spread = classes.distribution(column)
-        return spread.having(~(spread.shares <= self.caps(classes, column)))
+        distribution = classes.distribution(column)
+        return distribution.having(~(distribution.shares <= self.caps(classes, column)))
 
     def unavoidable_in(self, classes: Classes, column: str) -> FloatArray:
         """Bound the failing records: those that exceed the caps in any partition."""
@@ -48,17 +51,17 @@ class Likeness(SensitiveModel):
 
     def nearest(self, classes: Classes, limit: int) -> Self | None:
         columns = self.sensitive(classes.sensitive)
-        worst = np.max([self.needed(classes, column) for column in columns], axis=0)
+        worst = np.max([self.smallest_beta(classes, column) for column in columns], axis=0)
         beta = least_bound(classes, worst, limit)
         return replace(self, beta=rounded_up(beta)) if beta else None
 
-    def needed(self, classes: Classes, column: str) -> FloatArray:
+    def smallest_beta(self, classes: Classes, column: str) -> FloatArray:
         """Return the smallest beta that each class passes; infinite if there is none."""
         return greatest_gains(classes, column)
 
 
 def greatest_gains(classes: Classes, column: str) -> FloatArray:
     """Return the greatest relative gain over the share in the input, per class."""
-    spread = classes.distribution(column)
-    gains = spread.shares / classes.column(column).shares[spread.codes] - 1
-    return spread.greatest(np.maximum(gains, 0))
+    distribution = classes.distribution(column)
+    gains = distribution.shares / classes.column(column).shares[distribution.codes] - 1
+    return distribution.greatest(np.maximum(gains, 0))

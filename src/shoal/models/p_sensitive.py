@@ -44,8 +44,8 @@ class PSensitive(SensitiveModel):
         return dict.fromkeys(self.sensitive(available), self.p)
 
     def violating(self, classes: Classes, column: str) -> BoolArray:
-        short: BoolArray = (classes.sizes < self.k) | (classes.distinct(column) < self.p)
-        return short
+        violations: BoolArray = (classes.sizes < self.k) | (classes.distinct(column) < self.p)
+        return violations
 
     def unavoidable_in(self, classes: Classes, column: str) -> FloatArray:
         """Return all records of a failing class: its parts have no more records or values."""

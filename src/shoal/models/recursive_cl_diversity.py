@@ -28,7 +28,7 @@ class RecursiveClDiversity(SensitiveModel):
         "The most frequent sensitive value does not outweigh the others in any group."
     )
     monotone: ClassVar[When] = When.WITHOUT_SUPPRESSION
-    """In a merged class, the top value has at most the sum over the parts, the rest at least the sum."""
+    """The top value of a merged class has at most the sum over its parts, and the rest at least the sum."""
     ignores_size = True
 
     def __post_init__(self) -> None:
@@ -50,9 +50,10 @@ class RecursiveClDiversity(SensitiveModel):
     def unavoidable_in(self, classes: Classes, column: str) -> FloatArray:
         """Bound the failing records: f1 - c (f_l + ... + f_m); all records if there is no l-th value.
 
-        Lemma: a class passes if f(v) < c (n - f(S)) for every value v and every set S of l - 1 values. For
-        the v and S of this class, f(v) - c (n - f(S)) is a sum over its parts: below 0 in passing parts, and
-        at most the number of records in the others.
+        Lemma: a class of n records passes if f(v) < c (n - f(S)) for every value v and every set S of l - 1
+        values. Take the top value v and the l - 1 most frequent values S of the class. Then f(v) - c
+        (n - f(S)) is a sum over the parts of the class. In a part that passes it is below 0, and in any other
+        part it is at most the number of records.
         """
         first, tail = heads_and_tails(classes, column, self.l)
         return np.where(tail == 0, classes.sizes, np.maximum(first - self.c * tail, 0))
@@ -79,15 +80,15 @@ def least_c(classes: Classes, column: str, l: int) -> FloatArray:
 
 def heads_and_tails(classes: Classes, column: str, l: int) -> tuple[IntArray, IntArray]:
     """Return, per class, the number of records of the top value, and of the l-th and later values."""
-    spread = classes.distribution(column)
-    return spread.once((heads_and_tails, l), lambda: _heads_and_tails(spread, l))
+    distribution = classes.distribution(column)
+    return distribution.cached((heads_and_tails, l), lambda: _heads_and_tails(distribution, l))
 
 
-def _heads_and_tails(spread: Distribution, l: int) -> tuple[IntArray, IntArray]:
-    order = np.lexsort((-spread.counts, spread.rows))
-    counts = spread.counts[order]
-    ends = np.cumsum(spread.distinct)
-    starts = ends - spread.distinct
+def _heads_and_tails(distribution: Distribution, l: int) -> tuple[IntArray, IntArray]:
+    order = np.lexsort((-distribution.counts, distribution.rows))
+    counts = distribution.counts[order]
+    ends = np.cumsum(distribution.distinct)
+    starts = ends - distribution.distinct
     before = np.concatenate(([0], np.cumsum(counts)))  # records in the preceding entries
     tail = before[ends] - before[np.minimum(starts + min(l - 1, len(counts)), ends)]
     return counts[starts], tail

@@ -19,8 +19,8 @@ class SampleUniqueness(Model):
     share: float
     """The greatest share of released records that are unique, from 0 to 1."""
 
-    # A unique record is also unique at each node below, but a population model may have suppressed it there.
     plain_summary: ClassVar[str] = "Only a small share of the records looks like no other."
+    # Not with suppression: a record that is unique at both nodes may be suppressed at the lower one only.
     monotone: ClassVar[When] = When.WITHOUT_SUPPRESSION
     """Generalizing never makes a record unique."""
 

@@ -15,7 +15,7 @@ from shoal.errors import PolicyError, UnknownName
 from shoal.models import MODELS
 from shoal.models.thresholds import TOLERANCE
 
-_ROOM = 1e-6  # smaller differences are treated as zero
+_SMALLEST_REMAINDER = 1e-6  # a smaller difference between 1 and a sum of caps is treated as zero
 
 
 @dataclass(frozen=True)
@@ -65,21 +65,26 @@ class SensitiveModel(Model):
         """Return, per class, a lower bound on the records that fail here and at every node below."""
 
 
-def above_caps(spread: Distribution, caps: FloatArray, patience: float = 0.0) -> FloatArray:
-    """Return the number of records that cannot be in parts in which no value exceeds its cap, (classes,).
+def above_caps(distribution: Distribution, caps: FloatArray, tolerance: float = 0.0) -> FloatArray:
+    """Return a lower bound on the records that fail however a class is divided, (classes,).
 
-    `caps` are shares, one per entry. Lemma: take any set of values. Its share in a passing part is at most
-    the sum of its caps (plus `patience`), and in other parts at most 1. So if the set has share s of a class
-    and the sum c of the caps is below 1, parts with at least (s - c) / (1 - c) of its records fail.
-    Dinkelbach's iteration finds the set for which this is greatest: a value belongs to it if its share
-    exceeds (1 - failing) times its cap.
+    A part of a class passes if no value exceeds its cap. `caps` are shares, one per entry.
+
+    Lemma: take any set of values with share s of the class, and let c be the sum of its caps plus the
+    `tolerance`. In a part that passes, the share of the set is at most c. In any other part it is at most 1.
+    If c is below 1, parts with at least (s - c) / (1 - c) of the records fail. Dinkelbach's iteration finds
+    the set with the greatest bound: a value belongs to it if its share exceeds (1 - bound) times its cap.
     """
-    failing = np.zeros(len(spread.sizes))
+    share_failing = np.zeros(len(distribution.sizes))
     while True:
-        chosen = spread.shares > (1 - failing[spread.rows]) * caps
-        share = spread.sums(np.where(chosen, spread.shares, 0.0))
-        room = 1 - patience - spread.sums(np.where(chosen, caps, 0.0))
-        excess = np.where(room > _ROOM, 1 - (1 - share) / np.maximum(room, _ROOM), 0.0)
-        if not (excess > failing + TOLERANCE).any():
-            return np.multiply(spread.sizes, np.clip(failing - TOLERANCE, 0, 1), dtype=np.float64)
-        failing = np.maximum(failing, excess)
+        in_set = distribution.shares > (1 - share_failing[distribution.rows]) * caps
+        set_share = distribution.sums(np.where(in_set, distribution.shares, 0.0))
+        remaining = 1 - tolerance - distribution.sums(np.where(in_set, caps, 0.0))
+        bound = np.where(
+            remaining > _SMALLEST_REMAINDER,
+            1 - (1 - set_share) / np.maximum(remaining, _SMALLEST_REMAINDER),
+            0.0,
+        )
+        if not (bound > share_failing + TOLERANCE).any():
+            return np.multiply(distribution.sizes, np.clip(share_failing - TOLERANCE, 0, 1), dtype=np.float64)
+        share_failing = np.maximum(share_failing, bound)

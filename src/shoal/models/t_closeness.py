@@ -15,12 +15,12 @@ from shoal.errors import PolicyError, invalid
 from shoal.models.sensitive_model import SensitiveModel, above_caps
 from shoal.models.thresholds import TOLERANCE, least_bound, rounded_up
 
-_DENSE = 1 << 22  # the most numbers in memory at once, for distances that need each group in each class
+_MAX_DENSE = 1 << 22  # maximum size of an array with the share of every group in every class
 
 
 @dataclass(frozen=True, kw_only=True)
 class TCloseness(SensitiveModel):
-    """Refuse classes whose distribution of a sensitive column is farther than t from that of the input."""
+    """Refuse classes in which a sensitive column is distributed farther than t from the whole input."""
 
     t: float
     """The greatest distance of a class, from 0 to 1."""
@@ -56,15 +56,15 @@ class TCloseness(SensitiveModel):
 
     def unavoidable_in(self, classes: Classes, column: str) -> FloatArray:
         """Bound the failing records: the distance is at most the mean distance of the parts."""
-        info, reach = classes.column(column), self.t + TOLERANCE
+        info, bound = classes.column(column), self.t + TOLERANCE
         if self.distance == "equal":  # a set of values may exceed its caps by t in total
-            spread = classes.distribution(column)
-            return above_caps(spread, info.shares[spread.codes], reach)
-        room = farthest(info, self.distance) - reach
-        if room <= TOLERANCE:
+            distribution = classes.distribution(column)
+            return above_caps(distribution, info.shares[distribution.codes], bound)
+        largest_excess = farthest(info, self.distance) - bound
+        if largest_excess <= TOLERANCE:
             return np.zeros(len(classes))
-        over = (distances(classes, column, self.distance) - reach - TOLERANCE) / room
-        return np.multiply(classes.sizes, np.clip(over, 0, 1), dtype=np.float64)
+        share_failing = (distances(classes, column, self.distance) - bound - TOLERANCE) / largest_excess
+        return np.multiply(classes.sizes, np.clip(share_failing, 0, 1), dtype=np.float64)
 
     def nearest(self, classes: Classes, limit: int) -> Self | None:
         columns = self.sensitive(classes.sensitive)
@@ -75,74 +75,76 @@ class TCloseness(SensitiveModel):
 
 def distances(classes: Classes, column: str, kind: str) -> FloatArray:
     """Return the earth mover's distance of each class from the input."""
-    spread, info = classes.distribution(column), classes.column(column)
-    return spread.once((distances, kind), lambda: _distances(spread, info, kind))
+    distribution, info = classes.distribution(column), classes.column(column)
+    return distribution.cached((distances, kind), lambda: _distances(distribution, info, kind))
 
 
-def _distances(spread: Distribution, info: Sensitive, kind: str) -> FloatArray:
+def _distances(distribution: Distribution, info: Sensitive, kind: str) -> FloatArray:
     if kind == "ordered":
-        return _ordered(spread, info)
+        return _ordered(distribution, info)
     levels = _levels(info) if kind == "hierarchical" else [np.arange(len(info.shares))]
-    mean: FloatArray = np.mean([_equal(spread, info.shares, groups) for groups in levels], axis=0)
+    mean: FloatArray = np.mean([_equal(distribution, info.shares, groups) for groups in levels], axis=0)
     return mean
 
 
 def farthest(info: Sensitive, kind: str) -> float:
     """Return the greatest possible distance of a class: that of a class with a single value."""
     if kind == "ordered":
-        below = np.cumsum(info.shares[info.ordered])[:-1]
-        return float(max(below.mean(), 1 - below.mean())) if len(below) else 0.0
+        cumulative = np.cumsum(info.shares[info.ordered])[:-1]
+        return float(max(cumulative.mean(), 1 - cumulative.mean())) if len(cumulative) else 0.0
     levels = _levels(info) if kind == "hierarchical" else [np.arange(len(info.shares))]
-    alone = [1 - np.bincount(groups, info.shares)[groups] for groups in levels]
-    return float(np.mean(alone, axis=0).max())
+    single_value = [1 - np.bincount(groups, info.shares)[groups] for groups in levels]
+    return float(np.mean(single_value, axis=0).max())
 
 
 def _levels(info: Sensitive) -> list[IntArray]:
     """Return the group of each value at every level below the root.
 
-    Lemma: in a tree whose leaves are equally deep, moving costs the height of the lowest group that contains
-    both ends. Half of it is paid on the way up, one level at a time. The distance is therefore the mean, over
-    these levels, of the distance between groups that are equally far apart.
+    Lemma: in a tree whose leaves are equally deep, moving a record costs the height of the lowest group that
+    contains both values. Each level below that group contributes the same amount. The distance is therefore
+    the mean over the levels, where the groups of one level count as equally far apart.
     """
     assert info.hierarchy is not None  # a policy without a hierarchy is refused
-    height, tops = info.hierarchy.height, len(info.hierarchy.labels[-1])
-    return [info.hierarchy.groups(level) for level in range(height + (tops > 1 or height == 0))]
+    height, top_groups = info.hierarchy.height, len(info.hierarchy.labels[-1])
+    return [info.hierarchy.groups(level) for level in range(height + (top_groups > 1 or height == 0))]
 
 
-def _equal(spread: Distribution, whole: FloatArray, groups: IntArray) -> FloatArray:
+def _equal(distribution: Distribution, input_shares: FloatArray, groups: IntArray) -> FloatArray:
     """Return half the sum of absolute differences between the shares of groups."""
     count = int(groups.max()) + 1
-    expected = np.bincount(groups, whole, count)
-    if count == len(whole):  # each value is a group of its own
-        return spread.sums(np.maximum(spread.shares - whole[spread.codes], 0))
-    result = np.empty(len(spread.sizes))
-    for some, shares in _dense(spread, groups, count):
-        result[some] = np.maximum(shares - expected, 0).sum(axis=1)
+    expected = np.bincount(groups, input_shares, count)
+    if count == len(input_shares):  # each value is a group of its own
+        return distribution.sums(np.maximum(distribution.shares - input_shares[distribution.codes], 0))
+    result = np.empty(len(distribution.sizes))
+    for part, shares in _dense(distribution, groups, count):
+        result[part] = np.maximum(shares - expected, 0).sum(axis=1)
     return result
 
 
-def _ordered(spread: Distribution, info: Sensitive) -> FloatArray:
-    """Move the excess to the next value in order, step by step."""
+def _ordered(distribution: Distribution, info: Sensitive) -> FloatArray:
+    """Return the distance if records move to the next value in order, one step at a time."""
     values = len(info.ordered)
-    result = np.zeros(len(spread.sizes))
+    result = np.zeros(len(distribution.sizes))
     if values == 1:
         return result
     rank = np.zeros(len(info.shares), np.int64)
     rank[info.ordered] = np.arange(values)
-    whole = info.shares[info.ordered]
-    for some, shares in _dense(spread, rank, values):
-        result[some] = np.abs(np.cumsum(shares - whole, axis=1)).sum(axis=1) / (values - 1)
+    input_shares = info.shares[info.ordered]
+    for part, shares in _dense(distribution, rank, values):
+        result[part] = np.abs(np.cumsum(shares - input_shares, axis=1)).sum(axis=1) / (values - 1)
     return result
 
 
-def _dense(spread: Distribution, groups: IntArray, count: int) -> Iterator[tuple[slice, FloatArray]]:
+def _dense(distribution: Distribution, groups: IntArray, count: int) -> Iterator[tuple[slice, FloatArray]]:
     """Yield the shares of all groups for some classes at a time, (classes, groups)."""
-    classes = len(spread.sizes)
-    cells = spread.rows * count + groups[spread.codes]
-    step = max(1, _DENSE // count)
+    classes = len(distribution.sizes)
+    cells = distribution.rows * count + groups[distribution.codes]
+    step = max(1, _MAX_DENSE // count)
     for start in range(0, classes, step):
         stop = min(start + step, classes)
-        inside = slice(None) if step >= classes else (spread.rows >= start) & (spread.rows < stop)
-        here = cells[inside] - start * count
-        shares = np.bincount(here, spread.shares[inside], (stop - start) * count).astype(np.float64)
+        inside = slice(None) if step >= classes else (distribution.rows >= start) & (distribution.rows < stop)
+        cells_inside = cells[inside] - start * count
+        shares = np.bincount(cells_inside, distribution.shares[inside], (stop - start) * count).astype(
+            np.float64
+        )
         yield slice(start, stop), shares.reshape(-1, count)

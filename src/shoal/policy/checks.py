@@ -14,7 +14,7 @@ from shoal.core.hierarchy import builders
 from shoal.core.hierarchy.numbers import Banded
 from shoal.errors import PolicyError, UnknownName
 from shoal.metrics import METRICS
-from shoal.registry import BROKEN_RULE, bound_of, wanted
+from shoal.registry import BROKEN_RULE, bound_of, expected_value
 from shoal.wording import did_you_mean
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def refusal(
     name = path[depth - 1]
     if len(path) == 2 and path[0] == "columns":
         name, depth = "column", 2
-    must = _WANTED.get(name) or wanted(fields[name].annotation)
+    must = _WANTED.get(name) or expected_value(fields[name].annotation)
     where = f"Policy: {'.'.join(path[:depth])}"
     if first["type"] == "missing":
         return PolicyError(f"{where} is missing. It must be {must}.")

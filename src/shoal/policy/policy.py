@@ -34,7 +34,7 @@ from shoal.models import MODELS
 from shoal.policy.checks import check, refusal
 from shoal.policy.limits import read_limit, share_of
 from shoal.policy.yaml import parse_yaml, read_yaml
-from shoal.registry import broken_rule, checked
+from shoal.registry import broken_rule, validate_option
 
 
 class Column(BaseModel):
@@ -278,7 +278,9 @@ class Policy(BaseModel):
         name, options = named(self.algorithm)
         if name == "auto":
             kinds = _FINISHING_OPTIONS
-            checked_options: Any = {o: checked(name, o, value, kinds[o]) for o, value in options.items()}
+            validated: Any = {
+                o: validate_option(name, o, value, kinds[o]) for o, value in options.items()
+            }
             refine, cells = checked_options.get("refine", False), checked_options.get("cells", False)
             return Finishing(refine=refine, cells=cells, local=self.local_labels)
         chosen = self.search_algorithm

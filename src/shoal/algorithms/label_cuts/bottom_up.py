@@ -1,7 +1,7 @@
 """Bottom-up generalization (Wang, Yu and Chakraborty 2004): generalize values until every model holds.
 
-Each step replaces all child groups of one group of one column by that group, in the whole table. The step
-with the least loss of information about the label per anonymity gained is chosen. Anonymity is the size of
+A step replaces all child groups of one group of one column by that group, in the whole table. In each round,
+the step is chosen that loses least information about the label per gained anonymity. Anonymity is the size of
 the smallest class, up to the size that the models require.
 """
 
@@ -29,7 +29,7 @@ class BottomUp(LabelCuts):
         "Starts from the values as they are, and merges where that costs least for the protection."
     )
     guarantee: ClassVar[Guarantee] = Guarantee.ACCEPTABLE
-    """Every class is acceptable, which was not so before the last step; another cut may lose less."""
+    """Every class is acceptable, and before the last step some were not; another cut may lose less."""
 
     def search(self, problem: Problem, evaluate: Evaluator) -> Evaluation:
         cut = bottom(problem)
@@ -39,7 +39,7 @@ class BottomUp(LabelCuts):
             if best is None:
                 raise Infeasible("No cut was acceptable up to the highest level of every column.")
             cut = cut.up(*best)
-        return evaluate.finish(evaluate.recoded(by_levels(problem, cut.levels)), self.guarantee)
+        return evaluate.finish(evaluate.recoding(by_levels(problem, cut.levels)), self.guarantee)
 
 
 def _best(cut: Cut) -> tuple[ColumnTree, int] | None:
@@ -50,10 +50,12 @@ def _best(cut: Cut) -> tuple[ColumnTree, int] | None:
         steps = cut.steps_up(tree)
         if steps is None:
             continue
-        gained = np.maximum(0, np.minimum(steps.smallest_class, cut.problem.least_size) - cut.smallest_class)
-        scores = steps.gains / np.maximum(gained, 1)  # a step without gain is scored by its loss
-        first = int(np.lexsort((-gained, scores))[0])
-        score = float(scores[first]), -float(gained[first])
+        gained_anonymity = np.maximum(
+            0, np.minimum(steps.smallest_class, cut.problem.least_size) - cut.smallest_class
+        )
+        scores = steps.gains / np.maximum(gained_anonymity, 1)  # if no anonymity is gained, by the loss alone
+        first = int(np.lexsort((-gained_anonymity, scores))[0])
+        score = float(scores[first]), -float(gained_anonymity[first])
         if best_score is None or score < best_score:
             best_score, best = score, (tree, int(steps.pairs[first]))
     return best

@@ -1,10 +1,12 @@
 """Steps between cuts of hierarchies: a group is replaced by its children, or the children by the group.
 
-A cut assigns a level to every value; all values of a chosen group get its level. A step is identified by its
-upper group and applies to the whole table. There is no step between groups with the same values: a cut uses
-the lower group. Lemma: a step down splits only classes with its group, and a step up merges only classes that
-differ below it. No class is changed by two steps of a column, so all of them are evaluated in one pass over
-the combinations.
+A *cut* assigns a level to every value of every column; all values of a released group have the same level. A
+step applies to the whole table and is identified by its upper group. If a group and its only child have the
+same values, a cut uses the child, and there is no step between them.
+
+Lemma: a step down splits only classes with its upper group, and a step up merges only classes with groups
+below it. So no class is changed by two steps of a column, and all steps of a column are evaluated in one pass
+over the combinations.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from shoal.core.counts.counts import Counts, numbered, packed
 from shoal.core.counts.in_memory import gathered, selected
 from shoal.core.hierarchy.hierarchy import Hierarchy
 from shoal.core.problem import Problem
-from shoal.core.recoding.groups import of_levels
+from shoal.core.recoding.groups import groups_of_levels
 from shoal.errors import Refusal
 
 
@@ -54,9 +56,9 @@ class ColumnTree:
     groups: IntArray  # (levels, values): the group of each value
     lowest_equal: IntArray  # (levels, values): the lowest level with the same group
     label_numbers: IntArray  # (levels, values): a number for the label of each value
-    gains: FloatArray  # (levels, groups): information on a record's label from child groups, in bits
-    shares_labels: bool  # whether different groups share a label: then steps are not independent
-    as_is: bool  # whether values that are not generalized stay distinct, even with equal labels
+    gains: FloatArray  # (levels, groups): the information about a record's label that children add, in bits
+    shares_labels: bool  # whether different groups have the same label, so that steps are not independent
+    as_is: bool  # whether values that are not generalized stay distinct, even if their labels are equal
 
     def codes(self, levels: IntArray) -> IntArray:
         """Return a number for the released label of each value."""
@@ -101,13 +103,13 @@ class Cut:
         return [tree.codes(levels)[self.base.codes(tree.column)] for tree, levels in pairs]
 
     @cached_property
-    def of(self) -> IntArray:
+    def class_of_row(self) -> IntArray:
         """The class of each combination."""
         return numbered(packed(self._codes))
 
     @cached_property
     def classes(self) -> Classes:
-        return Classes(gathered(self.base, self.of), self.problem.sensitive_info)
+        return Classes(gathered(self.base, self.class_of_row), self.problem.sensitive_info)
 
     @cached_property
     def refused(self) -> BoolArray:
@@ -138,9 +140,9 @@ class Cut:
         label = label_of(self.base)
         if label is None:
             return np.zeros(len(classes))
-        entries, known = classes.counts.sensitive[label], self.base.sensitive[label]
-        every = np.log2(len(np.unique(known.codes)))
-        return np.where(refused, classes.sizes * every, _bits(entries.rows, entries.counts))
+        entries, input_entries = classes.counts.sensitive[label], self.base.sensitive[label]
+        maximum = np.log2(len(np.unique(input_entries.codes)))
+        return np.where(refused, classes.sizes * maximum, _bits(entries.rows, entries.counts))
 
     @cached_property
     def acceptable(self) -> bool:
@@ -152,8 +154,10 @@ class Cut:
     def down(self, tree: ColumnTree, pair: int) -> Cut:
         """Replace a group by its children."""
         levels = self.levels[tree.column]
-        here = tree.pairs(levels) == pair
-        return self._with(tree, np.where(here, tree.lowest_equal[levels - 1, np.arange(len(levels))], levels))
+        in_group = tree.pairs(levels) == pair
+        return self._with(
+            tree, np.where(in_group, tree.lowest_equal[levels - 1, np.arange(len(levels))], levels)
+        )
 
     def up(self, tree: ColumnTree, pair: int) -> Cut:
         """Replace groups by their parent."""
@@ -178,9 +182,9 @@ class Cut:
         lower = tree.pairs(np.maximum(0, levels - 1))
         values = self.base.codes(tree.column)
         rows = np.flatnonzero(step[values] >= 0)
-        keys = packed([lower[values[rows]], self.of[rows]])
+        keys = packed([lower[values[rows]], self.class_of_row[rows]])
         return self._evaluated(
-            tree, pairs, step[values[rows]], selected(self.base, rows), keys, self.of[rows]
+            tree, pairs, step[values[rows]], selected(self.base, rows), keys, self.class_of_row[rows]
         )
 
     def steps_up(self, tree: ColumnTree) -> CutSteps | None:
@@ -198,13 +202,13 @@ class Cut:
         if tree.shares_labels:
             return _one_by_one(tree, pairs, [self.up(tree, pair) for pair in pairs.tolist()])
         first = np.empty(len(self.classes), np.int64)
-        first[self.of[::-1]] = np.arange(len(self.of))[::-1]
-        of = step[self.base.codes(tree.column)[first]]
-        rows = np.flatnonzero(of >= 0)
+        first[self.class_of_row[::-1]] = np.arange(len(self.class_of_row))[::-1]
+        step_of_class_row = step[self.base.codes(tree.column)[first]]
+        rows = np.flatnonzero(step_of_class_row >= 0)
         codes = [column[first[rows]] for column in self._codes]
-        codes[tree.column] = of[rows]
+        codes[tree.column] = step_of_class_row[rows]
         part = selected(self.classes.counts, rows)
-        return self._evaluated(tree, pairs, of[rows], part, packed(codes), rows)
+        return self._evaluated(tree, pairs, step_of_class_row[rows], part, packed(codes), rows)
 
     def _evaluated(
         self,
@@ -213,30 +217,32 @@ class Cut:
         step: IntArray,
         part: Counts,
         keys: IntArray,
-        before: IntArray,
+        old_class: IntArray,
     ) -> CutSteps:
         """Evaluate steps: parts with equal keys form a class; `before` is the class of each part so far."""
-        after = numbered(keys)
-        classes = Classes(gathered(part, after), self.problem.sensitive_info)
-        of = np.empty(len(classes), np.int64)
-        of[after] = step
+        class_of = numbered(keys)
+        classes = Classes(gathered(part, class_of), self.problem.sensitive_info)
+        step_of_new_class = np.empty(len(classes), np.int64)
+        step_of_new_class[class_of] = step
         number = len(pairs)
         step_of_class = np.full(len(self.classes), number)  # no step
-        step_of_class[before] = step
+        step_of_class[old_class] = step
         refused = self.problem.violations(classes)
-        was = np.where(self.refused, self.classes.sizes, 0)
-        refused_records = self.refused_records + _per_step(of, np.where(refused, classes.sizes, 0), number)
-        refused_records -= _per_step(step_of_class, was, number)
-        entropy = self.entropy + _per_step(of, self._entropies_of(classes, refused), number)
+        refused_before = np.where(self.refused, self.classes.sizes, 0)
+        refused_records = self.refused_records + _per_step(
+            step_of_new_class, np.where(refused, classes.sizes, 0), number
+        )
+        refused_records -= _per_step(step_of_class, refused_before, number)
+        entropy = self.entropy + _per_step(step_of_new_class, self._entropies_of(classes, refused), number)
         entropy -= _per_step(step_of_class, self._entropies, number)
         smallest_class = self._smallest_unchanged(number, step_of_class)
-        np.minimum.at(smallest_class, of, classes.sizes)
+        np.minimum.at(smallest_class, step_of_new_class, classes.sizes)
         return CutSteps(tree, pairs, refused_records.astype(np.int64), smallest_class, entropy)
 
-    def _smallest_unchanged(self, number: int, of: IntArray) -> IntArray:
+    def _smallest_unchanged(self, number: int, step_of_class: IntArray) -> IntArray:
         """Return, per step, the size of the smallest class that the step does not change."""
         smallest_class = np.full(number + 1, self.problem.records)
-        np.minimum.at(smallest_class, of, self.classes.sizes)
+        np.minimum.at(smallest_class, step_of_class, self.classes.sizes)
         smallest = int(np.argmin(smallest_class))
         unchanged = np.full(number + 1, smallest_class[smallest])
         unchanged[smallest] = np.delete(smallest_class, smallest).min()
@@ -269,13 +275,13 @@ def _trees(problem: Problem) -> tuple[ColumnTree, ...]:
 
 def _tree(problem: Problem, column: int, low: int, high: int) -> ColumnTree:
     hierarchy = problem.hierarchies[column]
-    every = range(hierarchy.height + 1)
-    groups = np.stack([hierarchy.groups(level) for level in every])
+    levels = range(hierarchy.height + 1)
+    groups = np.stack([hierarchy.groups(level) for level in levels])
     bounds = hierarchy.name in problem.as_bounds
-    _, maps = of_levels(hierarchy, problem.value_counts[column], every, bounds=bounds, blanks=False)
-    label_numbers = np.stack([maps[level] for level in every])
+    _, maps = groups_of_levels(hierarchy, problem.value_counts[column], levels, bounds=bounds, blanks=False)
+    label_numbers = np.stack([maps[level] for level in levels])
     shares_labels = _share_labels(groups[low : high + 1], label_numbers[low : high + 1])
-    lowest_equal = np.repeat(np.array(every)[:, None], groups.shape[1], axis=1)
+    lowest_equal = np.repeat(np.array(levels)[:, None], groups.shape[1], axis=1)
     if not shares_labels:
         sizes = [np.bincount(level_groups)[level_groups] for level_groups in groups]
         for level in range(low + 1, high + 1):
@@ -288,13 +294,15 @@ def _tree(problem: Problem, column: int, low: int, high: int) -> ColumnTree:
 
 def _share_labels(groups: IntArray, label_numbers: IntArray) -> bool:
     """Return whether groups with different values have the same label."""
-    known: dict[int, tuple[int, int]] = {}  # per label: the number of its values, and the first of them
-    for level_groups, shown in zip(groups, label_numbers, strict=True):
-        present, first, sizes = np.unique(shown, return_index=True, return_counts=True)
+    values_of_label: dict[
+        int, tuple[int, int]
+    ] = {}  # per label: the number of its values, and the first of them
+    for level_groups, labels in zip(groups, label_numbers, strict=True):
+        present, first, sizes = np.unique(labels, return_index=True, return_counts=True)
         if len(present) < int(level_groups.max()) + 1:
             return True
         for label, size, value in zip(present.tolist(), sizes.tolist(), first.tolist(), strict=True):
-            if known.setdefault(label, (size, value)) != (size, value):
+            if values_of_label.setdefault(label, (size, value)) != (size, value):
                 return True
     return False
 
@@ -304,29 +312,32 @@ def _gains(problem: Problem, column: int, hierarchy: Hierarchy) -> FloatArray:
     labels = problem.counts.sensitive[str(label_of(problem.counts))]
     codes = problem.counts.codes(column)[labels.rows]
     gains = np.zeros((hierarchy.height + 1, len(hierarchy.labels[0])))
-    below = np.empty(0)
+    bits_below = np.empty(0)
     for level in range(hierarchy.height + 1):
         group = hierarchy.groups(level)[codes]
-        keys, of = np.unique((group << labels.bits) | labels.codes, return_inverse=True)
-        bits = _bits(keys >> labels.bits, np.bincount(of.reshape(-1), labels.counts))
+        keys, index_of_pair = np.unique((group << labels.bits) | labels.codes, return_inverse=True)
+        bits = _bits(keys >> labels.bits, np.bincount(index_of_pair.reshape(-1), labels.counts))
         if level:
             records = np.bincount(group, labels.counts, len(bits))
-            lost = bits - np.bincount(hierarchy.steps[level - 1], below, len(bits))
-            gains[level, : len(bits)] = np.maximum(0, lost) / records
-        below = bits
+            gained = bits - np.bincount(hierarchy.steps[level - 1], bits_below, len(bits))
+            gains[level, : len(bits)] = np.maximum(0, gained) / records
+        bits_below = bits
     return gains
 
 
 def _bits(groups: IntArray, counts: IntArray) -> FloatArray:
-    """Return, per group, the entropy of its labels times its records; input has a row per label and group."""
+    """Return the entropy of the labels of each group, times its records.
+
+    The arguments have one element per group and label: the group, and the number of records.
+    """
     totals = np.bincount(groups, counts).astype(np.float64)
     bits: FloatArray = totals * np.log2(totals) - np.bincount(groups, counts * np.log2(counts))
     return bits
 
 
-def _per_step(of: IntArray, amounts: IntArray | FloatArray, number: int) -> FloatArray:
-    """Sum amounts of classes per step; classes without a step have the number after the last step."""
-    return np.bincount(of, amounts, number + 1)[:number].astype(np.float64)
+def _per_step(step_of: IntArray, amounts: IntArray | FloatArray, number: int) -> FloatArray:
+    """Sum amounts per step; the step of a class that no step changes is `number`."""
+    return np.bincount(step_of, amounts, number + 1)[:number].astype(np.float64)
 
 
 def _steps(upper: IntArray) -> tuple[IntArray, IntArray]:

@@ -1,9 +1,12 @@
 """Top-down specialization (Fung, Wang and Yu 2005, 2007): from the top of every hierarchy down.
 
-Each step replaces one group of one column by its children, in the whole table. The step that adds most
-information about the label per anonymity lost is chosen. Lemma: if models are monotone, a step that is
-refused is refused from every lower cut as well, so it is not tried again. A step that suppresses more
-records must lower the entropy of all labels, at its maximum for suppressed records, or is tried again later.
+A step replaces one group of one column by its children, in the whole table. In each round, the step is chosen
+that adds most information about the label per lost anonymity. Suppressed records count with the maximum
+entropy of their labels. A step that suppresses more records must lower the total entropy of the labels, or it
+is tried again later.
+
+Lemma: if models are monotone, a step that is refused is also refused from every lower cut. So it is not tried
+again.
 """
 
 from __future__ import annotations
@@ -21,7 +24,7 @@ from shoal.core.problem import Problem
 from shoal.core.recoding.ranges import by_levels
 from shoal.errors import Infeasible, OutOfTime
 
-_ROUNDING = 1e-9  # bits per record that do not count as a gain
+_ROUNDING = 1e-9  # fewer bits per record than this do not count as a gain
 
 
 @dataclass(frozen=True)
@@ -52,7 +55,7 @@ class Tds(LabelCuts):
                     closed = [set() for _ in cut.trees]
         except OutOfTime:
             pass
-        return evaluate.finish(evaluate.recoded(by_levels(problem, cut.levels)), self.guarantee)
+        return evaluate.finish(evaluate.recoding(by_levels(problem, cut.levels)), self.guarantee)
 
 
 def _following(cut: Cut, closed: list[set[int]]) -> Cut | None:
@@ -79,14 +82,14 @@ def _best(cut: Cut, closed: list[set[int]]) -> tuple[ColumnTree, int] | None:
             continue
         kept = (steps.refused_records <= limit) & (steps.refused_records < records)
         closed[tree.column].update(steps.pairs[~kept].tolist())
-        tells = steps.entropy < cut.entropy - _ROUNDING * records
-        valid = kept & (tells | (steps.refused_records <= cut.refused_records))
+        adds_information = steps.entropy < cut.entropy - _ROUNDING * records
+        valid = kept & (adds_information | (steps.refused_records <= cut.refused_records))
         if not valid.any():
             continue
-        lost = np.maximum(0, cut.smallest_class - steps.smallest_class)
-        scores = np.where(valid, steps.gains / (lost + 1), -1.0)
-        first = int(np.lexsort((lost, -scores))[0])
-        score = float(scores[first]), -float(lost[first])
+        lost_anonymity = np.maximum(0, cut.smallest_class - steps.smallest_class)
+        scores = np.where(valid, steps.gains / (lost_anonymity + 1), -1.0)
+        first = int(np.lexsort((lost_anonymity, -scores))[0])
+        score = float(scores[first]), -float(lost_anonymity[first])
         if score > best_score:
             best_score, best = score, (tree, int(steps.pairs[first]))
     return best

@@ -1,7 +1,7 @@
-"""A column of a partition: where it may be cut at the levels that a policy allows, and its released labels.
+"""The columns of a partition: where they may be cut, given `min_level` and `max_level`, and their labels.
 
-Groups at `min_level` count as values: they are never cut, and a region is released as whole groups. Groups at
-`max_level` start as separate regions, which are never merged.
+Groups at `min_level` are treated like values: they are never cut, and a region is released as whole groups.
+Groups at `max_level` start as separate regions, which are never merged.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from shoal.core.hierarchy.hierarchy import MISSING, Hierarchy
 from shoal.core.problem import Problem
 from shoal.core.recoding.groups import CellValue, Groups, cell_number, released_columns
 from shoal.core.recoding.local.cells import Cell, groups_of_cells, text_of
-from shoal.core.recoding.ranges import Arrangement, arranged, by_hierarchy, range_label, united
+from shoal.core.recoding.ranges import Arrangement, arranged, by_hierarchy, merge_equal_ends, range_label
 from shoal.core.recoding.wording import joined
 
 
@@ -33,7 +33,7 @@ class CutColumn(ABC):
     low: int  # min_level
     high: int  # max_level
     weight: float
-    by_tree: bool  # a column without a scale is cut from a group to the groups below it
+    by_tree: bool  # whether a column without a scale is cut into the groups of its hierarchy
     bounds: bool  # whether its ranges are released as two columns of bounds
 
     @property
@@ -75,7 +75,7 @@ class _Values(CutColumn):
         column = self.arrangement
         if self.high == self.hierarchy.height:
             return np.zeros(len(column.values), np.int64)
-        # Values of one rank get the same label. They are in one group, unless only their bounds are equal.
+        # Values with the same rank get the same label, and so the group of the first of them.
         first = np.unique(column.ranks[column.values], return_index=True)[1]
         return self.hierarchy.groups(self.high)[column.values[first]][column.ranks]
 
@@ -97,8 +97,8 @@ class _WholeGroups(CutColumn):
     @cached_property
     def _scaled(self) -> int:
         """The number of ranks on the scale."""
-        on = self.arrangement.values[: self.arrangement.scaled]
-        return len(np.unique(self.hierarchy.groups(self.low)[on]))
+        on_scale = self.arrangement.values[: self.arrangement.scaled]
+        return len(np.unique(self.hierarchy.groups(self.low)[on_scale]))
 
     @cached_property
     def _ranks(self) -> IntArray:
@@ -114,20 +114,20 @@ class _WholeGroups(CutColumn):
 
     @property
     def _positions(self) -> FloatArray:
-        """The middle of each group; groups that are not on the scale follow at average steps."""
+        """The middle of each group; groups that are not on the scale follow, each one average step higher."""
         if not self._scaled or self.hierarchy.positions is None:
             return np.arange(float(len(self._order)))
         values = self.arrangement.values[: self.arrangement.scaled]
-        on, ranks = self.hierarchy.positions[values], self._ranks[values]
+        on_scale, ranks = self.hierarchy.positions[values], self._ranks[values]
         start = np.flatnonzero(np.diff(ranks, prepend=-1))
-        middle = (np.minimum.reduceat(on, start) + np.maximum.reduceat(on, start)) / 2
+        middle = (np.minimum.reduceat(on_scale, start) + np.maximum.reduceat(on_scale, start)) / 2
         step = (middle[-1] - middle[0]) / (len(middle) - 1) if len(middle) > 1 else 1.0
         return np.append(middle, middle[-1] + step * np.arange(1, len(self._order) - self._scaled + 1))
 
     @property
     def begin(self) -> IntArray:
-        everything = self.high == self.hierarchy.height
-        return np.zeros_like(self._ranks) if everything else self.hierarchy.groups(self.high)
+        is_top = self.high == self.hierarchy.height
+        return np.zeros_like(self._ranks) if is_top else self.hierarchy.groups(self.high)
 
     def groups(self, codes: IntArray, regions: IntArray) -> tuple[Groups, IntArray]:
         number = len(self._order)
@@ -142,28 +142,28 @@ class _WholeGroups(CutColumn):
         return self._labelled(groups, shown, [cell_of_code[code] for code in range(len(cell_of_code))])
 
     def _cell(self, ranks: tuple[int, ...]) -> Cell:
-        """Return the cell of a region with some groups; it includes the groups between them on the scale."""
+        """Return the cell for a region with some groups; on the scale, it includes all groups in between."""
         if self.tree:
             ends = self._order[[ranks[0], ranks[-1]]]
             for level in range(self.low, self.hierarchy.height + 1):
                 first, last = self.hierarchy.between(self.low, level)[ends].tolist()
                 if first == last:
                     return level, (first,)
-        on = [rank for rank in ranks if rank < self._scaled]
-        between = range(on[0], on[-1] + 1) if on else ()
-        return self.low, tuple(self._order[[*between, *ranks[len(on) :]]].tolist())
+        on_scale = [rank for rank in ranks if rank < self._scaled]
+        between = range(on_scale[0], on_scale[-1] + 1) if on_scale else ()
+        return self.low, tuple(self._order[[*between, *ranks[len(on_scale) :]]].tolist())
 
-    def _labelled(self, groups: Groups, shown: IntArray, cells: Sequence[Cell]) -> tuple[Groups, IntArray]:
-        """Set the released values: bounds, or ranges of labels if the bands are not numeric."""
+    def _labelled(self, groups: Groups, codes: IntArray, cells: Sequence[Cell]) -> tuple[Groups, IntArray]:
+        """Set the released labels: bounds, or ranges of labels if the column has no numeric bands."""
         name = self.hierarchy.name
         if self.bounds:
             names = released_columns(name, bounds=True)
             ends = zip(names, zip(*map(self._ends, cells), strict=True), strict=True)
             released = replace(groups, labels={name: list(side) for name, side in ends}, levels=None)
-            return united(released, shown, self.hierarchy, int(self.arrangement.counts.sum()))
+            return merge_equal_ends(released, codes, self.hierarchy, int(self.arrangement.counts.sum()))
         if self._scaled and self.hierarchy.bounds is None:
             groups = replace(groups, labels={name: [self._range(cell) for cell in cells]})
-        return groups, shown
+        return groups, codes
 
     def _ends(self, cell: Cell) -> tuple[CellValue, CellValue]:
         """Return the smallest and the largest number; None if some group has none."""
@@ -176,12 +176,12 @@ class _WholeGroups(CutColumn):
     def _range(self, cell: Cell) -> CellValue:
         """Return the first and the last label on the scale, and all other labels."""
         level, members = cell
-        on = set(self._order[: self._scaled].tolist()).intersection(members)
-        if len(on) < 2:
+        on_scale = set(self._order[: self._scaled].tolist()).intersection(members)
+        if len(on_scale) < 2:
             return text_of(self.hierarchy, level, members)
         labels = [self.hierarchy.labels[level][group] for group in members]
-        others = labels[len(on) :]
-        text = range_label((labels[0], labels[len(on) - 1]), missing=False)
+        others = labels[len(on_scale) :]
+        text = range_label((labels[0], labels[len(on_scale) - 1]), missing=False)
         return joined([text, *(o for o in others if o != MISSING)], missing=MISSING in others)
 
 
@@ -206,7 +206,7 @@ def columns_of(problem: Problem, *, by_tree: bool) -> list[CutColumn]:
 
 
 def _keeps_groups(column: Arrangement, low: int, high: int) -> bool:
-    """Return whether the groups at both levels are contiguous on the column's scale, as ranges need."""
+    """Return whether ranges on the column's scale can show the groups at `low` and `high`."""
     if not column.scaled:
         return True
     if low and not _shows_numbers(column, low):
@@ -229,7 +229,7 @@ def _shows_numbers(column: Arrangement, level: int) -> bool:
 
 def _adjoin(groups: IntArray, scaled: int) -> bool:
     """Return whether each group is contiguous; only the last group on the scale may extend beyond it."""
-    on = groups[:scaled]
-    if np.count_nonzero(np.diff(on)) + 1 > len(np.unique(on)):
+    on_scale = groups[:scaled]
+    if np.count_nonzero(np.diff(on_scale)) + 1 > len(np.unique(on_scale)):
         return False
-    return not np.isin(groups[scaled:], on[on != on[-1]]).any()
+    return not np.isin(groups[scaled:], on_scale[on_scale != on_scale[-1]]).any()

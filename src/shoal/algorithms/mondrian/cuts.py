@@ -1,7 +1,7 @@
 """Compiled loops that choose the cuts of regions; a region is a range of consecutive rows.
 
-Each kernel processes a range of regions, so threads can share a round. Loaded only when a table is
-partitioned.
+Each kernel processes a range of regions, so several threads can work on the same round. The module is
+imported only when a table is partitioned.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ WIDTH, ENTROPY, LOSS = 0, 1, 2
 class RegionCut(NamedTuple):
     """A cut of one column: its score and position."""
 
-    parts: int  # 0 when none is allowable
+    parts: int  # the number of parts; 0 if no cut is allowed
     score: float  # greater is better
     at: int  # the last rank on the left; for a hierarchy, the level
-    need: int  # records of that rank on the left; used only if they may be divided
+    need: int  # the number of records of that rank on the left; used only in relaxed partitions
 
 
 @compiled
@@ -75,7 +75,7 @@ def best_cut(
 
 @compiled
 def cost(count: int) -> float:
-    """Return count log2 count in 2^-20 bits, so that columns of equal entropy tie."""
+    """Return count * log2(count), rounded to multiples of 2^-20 bits, so that equal entropies are ties."""
     return float(np.rint(count * np.log2(count) * 1048576.0))
 
 
@@ -85,64 +85,79 @@ def _cut_by_order(
 ) -> RegionCut:
     """Return the allowed cut nearest to the median; with LOSS, the nearest of those with the largest gain.
 
-    After a refused cut, return the next best: all better cuts were refused before.
+    If a cut was refused, return the next best one, because all better ones were refused before.
     """
-    gain, distance, at = _worth(values, records, total, choose, refused) if refused >= 0 else (-1, 0, -1)
+    gain, distance, refused_index = (
+        _gain_of_cut(values, records, total, choose, refused) if refused >= 0 else (-1, 0, -1)
+    )
     last = values.shape[0] - 1
     best = RegionCut(0, 0.0, 0, 0)
     nearest = 0
-    left = 0
-    for here in range(last):
-        left += records[here]
-        if total - left < least:
+    left_records = 0
+    for index in range(last):
+        left_records += records[index]
+        if total - left_records < least:
             break
-        if left < least:
+        if left_records < least:
             continue
-        saved = _gain(values, here, left, total) if choose == LOSS else 0
-        away = abs(2 * left - total)
-        tried = saved > gain or (saved == gain and (away < distance or (away == distance and here <= at)))
-        if refused >= 0 and tried:
+        gain_here = _gain(values, index, left_records, total) if choose == LOSS else 0
+        distance_here = abs(2 * left_records - total)
+        was_tried = gain_here > gain or (
+            gain_here == gain
+            and (distance_here < distance or (distance_here == distance and index <= refused_index))
+        )
+        if refused >= 0 and was_tried:
             continue
-        if best.parts == 0 or saved > best.score or (saved == best.score and away < nearest):
-            best = RegionCut(2, float(saved), values[here], 0)
-            nearest = away
+        if best.parts == 0 or gain_here > best.score or (gain_here == best.score and distance_here < nearest):
+            best = RegionCut(2, float(gain_here), values[index], 0)
+            nearest = distance_here
     return best
 
 
 @compiled
-def _gain(values: IntArray, at: int, left: int, total: int) -> int:
-    """Return the saving of a cut after a value, in records times ranks."""
+def _gain(values: IntArray, at: int, left_records: int, total: int) -> int:
+    """Return the gain of a cut after a value: by how much records times ranks decrease."""
     last = values.shape[0] - 1
     whole = total * (values[last] - values[0])
-    return int(whole - left * (values[at] - values[0]) - (total - left) * (values[last] - values[at + 1]))
+    return int(
+        whole
+        - left_records * (values[at] - values[0])
+        - (total - left_records) * (values[last] - values[at + 1])
+    )
 
 
 @compiled
-def _worth(values: IntArray, records: IntArray, total: int, choose: int, rank: int) -> tuple[int, int, int]:
+def _gain_of_cut(
+    values: IntArray, records: IntArray, total: int, choose: int, rank: int
+) -> tuple[int, int, int]:
     """Return the gain of the cut after a rank, its distance from the median, and its position."""
-    left = 0
-    at = 0
-    while values[at] <= rank:
-        left += records[at]
-        at += 1
-    gain = _gain(values, at - 1, left, total) if choose == LOSS else 0
-    return gain, abs(2 * left - total), at - 1
+    left_records = 0
+    index = 0
+    while values[index] <= rank:
+        left_records += records[index]
+        index += 1
+    gain = _gain(values, index - 1, left_records, total) if choose == LOSS else 0
+    return gain, abs(2 * left_records - total), index - 1
 
 
 @compiled
 def _cut_in_two(values: IntArray, records: IntArray, total: int) -> RegionCut:
     """Put half of the records on the left; records with the median value are divided as needed."""
     need = total // 2
-    at = 0
-    while records[at] < need:
-        need -= records[at]
-        at += 1
+    index = 0
+    while records[index] < need:
+        need -= records[index]
+        index += 1
     first = values[0]
     last = values[-1]
-    right = values[at] if need < records[at] else values[at + 1]
-    half = total // 2
-    gain = total * (last - first) - half * (values[at] - first) - (total - half) * (last - right)
-    return RegionCut(2, float(gain), values[at], need)
+    right = values[index] if need < records[index] else values[index + 1]
+    left_records = total // 2
+    gain = (
+        total * (last - first)
+        - left_records * (values[index] - first)
+        - (total - left_records) * (last - right)
+    )
+    return RegionCut(2, float(gain), values[index], need)
 
 
 @compiled
@@ -156,16 +171,16 @@ def _cut_by_level(
     gain = total * span(tables, column, values[0], values[last])
     parts = 0
     first = 0
-    inside = 0
-    for at in range(last + 1):
-        inside += records[at]
-        if at == last or groups[values[at]] != groups[values[at + 1]]:
-            if inside < least:
+    part_records = 0
+    for index in range(last + 1):
+        part_records += records[index]
+        if index == last or groups[values[index]] != groups[values[index + 1]]:
+            if part_records < least:
                 return RegionCut(0, 0.0, 0, 0)
-            gain -= inside * span(tables, column, values[first], values[at])
+            gain -= part_records * span(tables, column, values[first], values[index])
             parts += 1
-            first = at + 1
-            inside = 0
+            first = index + 1
+            part_records = 0
     return RegionCut(parts, float(gain), level, 0)
 
 
@@ -177,7 +192,7 @@ def propose(
     sizes: IntArray,  # (rows,)
     begins: IntArray,  # (regions + 1,): rows
     records: IntArray,  # (regions,)
-    refused: NDArray[np.int64],  # (regions, columns): the last cut refused, or -1; (0, columns): none can be
+    refused: NDArray[np.int64],  # (regions, columns): the last refused cut, or -1; (0, columns): no checks
     tables: Tables,
     costs: FloatArray,  # c log c of small counts
     least: int,
@@ -207,8 +222,8 @@ def propose(
             if space.refused[column] >= 0 and tables.heights[column] > 0:
                 continue  # a hierarchy has one cut
             if varies(tables, column, low, high):
-                wide = width(tables, column, low, high) if choose == WIDTH else 0.0
-                space.tiers[column] = tables.weights[column] * wide
+                relative_width = width(tables, column, low, high) if choose == WIDTH else 0.0
+                space.tiers[column] = tables.weights[column] * relative_width
         column, cut = _best(
             ranks, sizes, begin, end, records[region], tables, costs, least, choose, relaxed, space
         )
@@ -219,7 +234,7 @@ def propose(
         parts[region] = cut.parts
         _assign(tables, column, cut, ranks[column, begin:end], sizes[begin:end], space, children[begin:end])
         if relaxed and tables.heights[column] == 0:
-            _share(ranks[column], sizes, begin, end, cut, children, splits[region])
+            _divide_median(ranks[column], sizes, begin, end, cut, children, splits[region])
 
 
 @compiled
@@ -290,7 +305,7 @@ def _assign(
 
 
 @compiled
-def _share(
+def _divide_median(
     ranks: RankArray,
     sizes: IntArray,
     begin: int,
@@ -299,7 +314,7 @@ def _share(
     children: RankArray,
     split: IntArray,
 ) -> None:
-    """Put as many records with the median value on the left as needed, in the order of rows."""
+    """Assign as many records with the median value to the left as needed, in the order of rows."""
     need = cut.need
     for row in range(begin, end):
         if ranks[row] != cut.at:

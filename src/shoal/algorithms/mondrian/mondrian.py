@@ -1,8 +1,8 @@
 """Mondrian (LeFevre, DeWitt and Ramakrishnan 2006): cut the table into regions, one column at a time.
 
-Each region is cut at its widest column, as long as both sides may be released. The records of a region are
-released as the range, set or group that covers them. The search is greedy: it proves that its regions are
-acceptable, and that none of them can be cut further.
+Each region is cut at its widest column, as long as both sides are acceptable. A region is released as the
+range, set or group that covers its values. The search is greedy: it proves that its regions are acceptable,
+and that none of them can be cut further.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from shoal.wording import Change
 
 @dataclass(frozen=True)
 class Mondrian(Algorithm):
-    """Cut regions at medians until no cut is left that all models allow."""
+    """Cut regions at medians, as long as all models allow it."""
 
     relaxed: bool = False
     """Cut exactly at the median, dividing equal records at random."""
@@ -69,7 +69,7 @@ class Mondrian(Algorithm):
     def search(self, problem: Problem, evaluate: Evaluator) -> Evaluation:
         """Cut the table, then evaluate the result like any other recoding."""
         columns = columns_of(problem, by_tree=self.categorical == "hierarchy")
-        begin, lost = _first_regions(problem, columns)
+        begin, suppressed = _first_regions(problem, columns)
 
         def accepts(counts: Counts) -> BoolArray:
             return ~problem.violations(Classes(counts, problem.sensitive_info))
@@ -81,40 +81,41 @@ class Mondrian(Algorithm):
             problem.least_size,
             choose=self.choose,
             relaxed=self.relaxed,
-            begin=np.where(lost, -1, begin),
+            begin=np.where(suppressed, -1, begin),
             check=evaluate.check_time,
         )
-        recoding = _recoding(problem, columns, parts, np.where(lost, begin, -1))
-        return evaluate.finish(evaluate.recoded(recoding), self.guarantee)
+        recoding = _recoding(problem, columns, parts, np.where(suppressed, begin, -1))
+        return evaluate.finish(evaluate.recoding(recoding), self.guarantee)
 
 
 def _first_regions(problem: Problem, columns: Sequence[CutColumn]) -> tuple[IntArray, BoolArray]:
-    """Return the region in which each combination begins, and whether it is suppressed.
+    """Return the first region of each combination, and whether it is suppressed.
 
-    A region that a model refuses is suppressed entirely. Kept and suppressed regions are numbered separately.
+    All records of a region that a model refuses are suppressed. Kept and suppressed regions have separate
+    numbers.
     """
     codes = [column.begin[problem.counts.codes(number)] for number, column in enumerate(columns)]
-    of = numbered(packed(codes))
-    classes = Classes(gathered(problem.counts, of), problem.sensitive_info)
+    region_of = numbered(packed(codes))
+    classes = Classes(gathered(problem.counts, region_of), problem.sensitive_info)
     refused = problem.violations(classes)
     suppressed = int(classes.sizes[refused].sum())
     if not problem.acceptable(suppressed):
         raise Infeasible("The first regions are not acceptable: the whole table, or the groups at max_level.")
     numbers = np.where(refused, np.cumsum(refused), np.cumsum(~refused)) - 1
-    return numbers[of], refused[of]
+    return numbers[region_of], refused[region_of]
 
 
 def _recoding(
     problem: Problem,
     columns: Sequence[CutColumn],
     parts: Partition,
-    lost: IntArray,  # (combinations,): the suppressed region, or -1
+    suppressed_region: IntArray,  # (combinations,): the suppressed region, or -1
 ) -> Recoding:
-    gone = np.flatnonzero(lost >= 0)
-    gone = gone[np.argsort(lost[gone], kind="stable")]
-    rows = np.concatenate((parts.rows, gone))
-    sizes = np.concatenate((parts.sizes, problem.counts.sizes[gone]))
-    regions = np.concatenate((parts.regions, parts.regions[-1] + 1 + lost[gone]))
+    suppressed_rows = np.flatnonzero(suppressed_region >= 0)
+    suppressed_rows = suppressed_rows[np.argsort(suppressed_region[suppressed_rows], kind="stable")]
+    rows = np.concatenate((parts.rows, suppressed_rows))
+    sizes = np.concatenate((parts.sizes, problem.counts.sizes[suppressed_rows]))
+    regions = np.concatenate((parts.regions, parts.regions[-1] + 1 + suppressed_region[suppressed_rows]))
     suppressed = np.arange(len(rows)) >= len(parts.rows)
     column_groups, codes = [], []
     for number, column in enumerate(columns):
@@ -124,6 +125,6 @@ def _recoding(
     if len(rows) > len(problem.counts):
         merged = regions_of(problem.counts, codes, suppressed, rows, sizes)
     else:  # in the order of the combinations, as sensitive values are
-        back = np.argsort(rows)
-        merged = regions_of(problem.counts, [code[back] for code in codes], suppressed[back])
+        order = np.argsort(rows)
+        merged = regions_of(problem.counts, [code[order] for code in codes], suppressed[order])
     return Recoding.from_regions([h.name for h in problem.hierarchies], column_groups, merged)

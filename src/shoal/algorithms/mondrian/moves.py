@@ -39,11 +39,11 @@ def measure(
             child = first + children[row]
             child_rows[child] += 1
             child_records[child] += sizes[row]
-        if splits[region, 0] >= 0:  # counted only on the left so far
-            more = sizes[splits[region, 0]] - splits[region, 1]
+        if splits[region, 0] >= 0:  # so far, all records of this row are counted on the left
+            right_records = sizes[splits[region, 0]] - splits[region, 1]
             child_rows[first + 1] += 1
-            child_records[first] -= more
-            child_records[first + 1] += more
+            child_records[first] -= right_records
+            child_records[first + 1] += right_records
 
 
 @compiled
@@ -67,19 +67,19 @@ def divide(
     final_rows: IntArray,
 ) -> None:
     """Move rows to their children, in the same order, and rows of final regions to the output."""
-    most = longest(begins, start, stop)
-    sources = np.empty(most + 1, np.uint32)  # an unsigned index needs no check for negative values
-    cursors = np.empty(most + 1, np.int64)
+    longest_region = longest(begins, start, stop)
+    sources = np.empty(longest_region + 1, np.uint32)  # an unsigned index needs no check for negative values
+    cursors = np.empty(longest_region + 1, np.int64)
     for region in range(start, stop):
         begin, end = begins[region], begins[region + 1]
         if parts[region] == FINAL:
-            to = final_begins[region]
-            final_sizes[to : to + end - begin] = sizes[begin:end]
-            final_rows[to : to + end - begin] = rows[begin:end]
+            target = final_begins[region]
+            final_sizes[target : target + end - begin] = sizes[begin:end]
+            final_rows[target : target + end - begin] = rows[begin:end]
             continue
         first = firsts[region]
-        to = child_begins[first]
-        count = child_begins[first + parts[region]] - to
+        target = child_begins[first]
+        count = child_begins[first + parts[region]] - target
         split = splits[region, 0]
         left = 0
         right = 0
@@ -88,15 +88,15 @@ def divide(
                 sources[row] = row
         else:
             for child in range(parts[region]):
-                cursors[child] = child_begins[first + child] - to
+                cursors[child] = child_begins[first + child] - target
             left, right = _in_order(children[begin:end], split - begin, cursors, sources)
-        _gather(ranks[:, begin:end], sources, new_ranks[:, to : to + count])
+        _gather(ranks[:, begin:end], sources, new_ranks[:, target : target + count])
         for row in range(count):
-            new_sizes[to + row] = sizes[begin + sources[row]]
-            new_rows[to + row] = rows[begin + sources[row]]
+            new_sizes[target + row] = sizes[begin + sources[row]]
+            new_rows[target + row] = rows[begin + sources[row]]
         if split >= 0:
-            new_sizes[to + left] = splits[region, 1]
-            new_sizes[to + right] = sizes[split] - splits[region, 1]
+            new_sizes[target + left] = splits[region, 1]
+            new_sizes[target + right] = sizes[split] - splits[region, 1]
 
 
 @compiled

@@ -44,7 +44,7 @@ class Axis:
 
 @dataclass(frozen=True)
 class Partition:
-    """The region of each part of a combination, sorted by region and, if strict, by combination."""
+    """The parts of combinations with their regions, sorted by region and, unless relaxed, by combination."""
 
     rows: IntArray  # (parts,): the combination
     sizes: IntArray  # (parts,): its records in the region
@@ -64,17 +64,22 @@ def partition(
 ) -> Partition:
     """Divide combinations into regions of at least `least` records that all pass `accepts`.
 
-    `choose` selects the column to cut: the widest, relative to the column's width; the one with the greatest
-    entropy; or the one whose best cut saves most, in records times ranks; each times its weight. Ties are
-    broken by the number of distinct values, fewer first, then by the column number. A cut by order is as
-    close to the median as allowed (for `loss`, where it saves most). A cut by hierarchy makes a region of
-    each group of the next lower level with several groups. If a cut is not allowed, the next best cut of the
-    column is tried, then the next column.
+    `choose` selects the column to cut. All criteria are multiplied by the weight of the column:
 
-    `accepts` marks the proposed regions that pass; it gets no region below the least size. If not `relaxed`,
-    a combination is in one region. If `relaxed`, a cut by order halves the records, a combination may be in
-    several regions, and models may use sizes only. `begin` has the region in which a combination starts, or
-    -1 for a combination that is left out; regions are never merged. `check` is called once per round.
+    - `width`: the range of its values in the region, relative to that in the whole table;
+    - `entropy`: the entropy of its values in the region;
+    - `loss`: how much its best cut saves, in records times ranks.
+
+    Of equal columns, the one with fewer distinct values is cut, then the first one. A cut by order is as
+    close to the median as allowed; for `loss`, it is where it saves most. A cut by hierarchy creates a region
+    for each group of the highest level that has several groups. If a cut is not allowed, the next best cut of
+    the column is tried, then the next column.
+
+    `accepts` marks the proposed regions that pass; all of them have at least `least` records. Unless
+    `relaxed`, a combination is in one region. If `relaxed`, a cut by order halves the records, a combination
+    may be in several regions, and models may use sizes only. `begin` has the first region of each
+    combination, or -1 for a combination that is left out; regions are never merged. `check` is called once
+    per round.
 
     >>> one_column = InMemoryCounts(tuple(layout([3])), np.arange(6).reshape(1, -1), np.ones(6, np.int64), {})
     >>> axis = Axis(np.arange(6), np.array([25.0, 26, 27, 28, 40, 41]))
@@ -88,15 +93,15 @@ def partition(
     tables = _tables(axes)
     begin = np.zeros(len(counts), np.int64) if begin is None else begin
     regions = _first(counts, axes, begin, relaxed=relaxed, refusable=accepts is not None)
-    judge = _Judge(accepts, counts) if accepts else None
+    checker = _CutChecker(accepts, counts) if accepts else None
     final: list[Final] = []
     with ThreadPoolExecutor(CORES) as pool:
         threads = Threads(pool)
         while len(regions):
             check()
             cuts = proposed(regions, tables, max(least, 1), choose, relaxed, threads)
-            if judge:
-                judge.refuse(regions, cuts, threads)
+            if checker:
+                checker.refuse(regions, cuts, threads)
             regions, done = divided(regions, cuts, threads)
             final.append(done)
     return _parts(final)
@@ -145,13 +150,13 @@ def _first(counts: Counts, axes: Sequence[Axis], begin: IntArray, *, relaxed: bo
         rows = rows[np.argsort(begin[rows], kind="stable")][np.count_nonzero(begin < 0) :]
     if relaxed or begin.any():
         ranks = np.ascontiguousarray(ranks[:, rows])
-    sizes, of = counts.sizes[rows], begin[rows]
-    records = np.bincount(of, sizes).astype(np.int64)
+    sizes, region_of = counts.sizes[rows], begin[rows]
+    records = np.bincount(region_of, sizes).astype(np.int64)
     return Open(
         ranks,
         sizes,
         rows,
-        np.concatenate(([0], np.cumsum(np.bincount(of)))),
+        np.concatenate(([0], np.cumsum(np.bincount(region_of)))),
         records,
         np.cumsum(records) - records,
         np.full((len(records) if refusable else 0, len(axes)), -1),
@@ -168,8 +173,8 @@ def _in_order(ranks: RankArray, values: Sequence[int]) -> IntArray:
     return order
 
 
-class _Judge:
-    """Refuses cuts with a child that does not pass; the next best cut is then tried."""
+class _CutChecker:
+    """Refuses cuts with a child that does not pass, so that the next best cut is tried."""
 
     def __init__(self, accepts: Callable[[Counts], BoolArray], counts: Counts) -> None:
         self._accepts = accepts
@@ -190,7 +195,7 @@ class _Judge:
         cuts.parts[failed] = KEPT
 
     def _children(self, regions: Open, cuts: RoundCuts, records: IntArray) -> InMemoryCounts:
-        """Count the proposed children; combinations in no child are in a final region and are dropped."""
+        """Count the proposed children; combinations of final regions are left out from now on."""
         lengths = np.diff(regions.begins)
         child = np.repeat(cuts.firsts, lengths) + cuts.children
         child[np.repeat(cuts.parts, lengths) == 0] = -1

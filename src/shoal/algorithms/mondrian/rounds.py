@@ -1,6 +1,6 @@
-"""Rounds of a partition: every open region is examined and divided if possible.
+"""Rounds of a partition: in each round, every open region is divided if possible.
 
-The rows of a region are consecutive, so late rounds find them in the cache.
+The rows of a region are consecutive, so that later rounds find them in the processor's cache.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 Choose = Literal["width", "entropy", "loss"]
 _CHOICES: tuple[Choose, ...] = ("width", "entropy", "loss")  # in the order of the kernels' numbers
 _ROWS_PER_TASK = 5_000  # fewer rows are not worth a thread
-_TASKS_PER_CORE = 4  # regions differ in the work they need
-_COSTS = 4096  # counts below this have precomputed costs
+_TASKS_PER_CORE = 4  # more than one, because regions take different times
+_PRECOMPUTED_COSTS = 4096  # counts below this have precomputed costs
 
 
 @dataclass(frozen=True)
@@ -88,8 +88,8 @@ class Threads:
         if len(slices) == 1:
             kernel(*slices[0], *arguments)
             return
-        for done in [self._pool.submit(kernel, *stretch, *arguments) for stretch in slices]:
-            done.result()
+        for task in [self._pool.submit(kernel, *part, *arguments) for part in slices]:
+            task.result()
 
 
 def proposed(
@@ -133,8 +133,8 @@ def divided(regions: Open, cuts: RoundCuts, threads: Threads) -> tuple[Open, Fin
 
     rows, records = measured(regions, cuts, threads)
     lengths = np.diff(regions.begins)
-    over = cuts.parts == FINAL
-    leaving = np.where(over, lengths, 0)
+    is_final = cuts.parts == FINAL
+    leaving = np.where(is_final, lengths, 0)
     parents = np.repeat(np.arange(len(regions)), cuts.parts)
     before = np.cumsum(records) - records
     firsts = regions.firsts[parents] + before - before[cuts.firsts[parents]]
@@ -142,8 +142,8 @@ def divided(regions: Open, cuts: RoundCuts, threads: Threads) -> tuple[Open, Fin
     if len(refused):
         refused = np.where((cuts.parts[parents] == KEPT).reshape(-1, 1), refused[parents], -1)
     begins = np.concatenate(([0], np.cumsum(rows)))
-    total, gone = int(begins[-1]), int(leaving.sum())
-    still = Open(
+    total, final_rows = int(begins[-1]), int(leaving.sum())
+    open_regions = Open(
         np.empty((len(regions.ranks), total), np.int32),
         np.empty(total, np.int64),
         np.empty(total, np.int64),
@@ -152,18 +152,23 @@ def divided(regions: Open, cuts: RoundCuts, threads: Threads) -> tuple[Open, Fin
         firsts,
         refused,
     )
-    final = Final(np.empty(gone, np.int64), np.empty(gone, np.int64), lengths[over], regions.firsts[over])
+    final = Final(
+        np.empty(final_rows, np.int64),
+        np.empty(final_rows, np.int64),
+        lengths[is_final],
+        regions.firsts[is_final],
+    )
     threads.run(
         divide, regions,
         regions.ranks, regions.sizes, regions.rows, regions.begins,
         cuts.parts, cuts.firsts, cuts.children, cuts.splits, begins, np.cumsum(leaving) - leaving,
-        still.ranks, still.sizes, still.rows, final.sizes, final.rows,
+        open_regions.ranks, open_regions.sizes, open_regions.rows, final.sizes, final.rows,
     )  # fmt: skip
-    return still, final
+    return open_regions, final
 
 
 def _costs() -> FloatArray:
     """Return the costs of small counts, computed by the kernel `cost`."""
-    counts = np.arange(_COSTS)
+    counts = np.arange(_PRECOMPUTED_COSTS)
     costs: FloatArray = np.rint(counts * np.log2(np.maximum(counts, 1)) * 2.0**20)
     return costs

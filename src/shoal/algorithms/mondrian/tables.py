@@ -32,10 +32,10 @@ class Tables(NamedTuple):
 @compiled
 def longest(begins: IntArray, start: int, stop: int) -> int:
     """Return the number of rows of the longest region."""
-    most = 0
+    longest_rows = 0
     for region in range(start, stop):
-        most = max(most, begins[region + 1] - begins[region])
-    return most
+        longest_rows = max(longest_rows, begins[region + 1] - begins[region])
+    return longest_rows
 
 
 @compiled
@@ -82,7 +82,7 @@ def width(tables: Tables, column: int, low: int, high: int) -> float:
     return float((tables.positions[start + high] - tables.positions[start + low]) / tables.scales[column])
 
 
-_SPARSE = 4  # if there are more ranks per row than this, values are sorted, not counted
+_SPARSE = 4  # with more ranks per row than this, values are sorted instead of counted in an array
 _FEW = 32  # up to this many rows, insertion sort is used
 
 
@@ -92,8 +92,8 @@ class WorkingSpace(NamedTuple):
     lows: IntArray  # (columns,): the smallest rank in the region
     highs: IntArray  # (columns,): the largest rank in the region
     refused: IntArray  # (columns,): the last cut that was refused, or -1
-    tiers: FloatArray  # (columns,): tried from the largest, equal ones together; below 0: done
-    cells: IntArray  # zeros; functions that write to it reset it
+    tiers: FloatArray  # (columns,): the largest is tried first, equal ones together; below 0: not to be tried
+    cells: IntArray  # zeros; functions that write to it set it back to zeros
     keys: IntArray  # this and the next two: buffers for `_sort`
     other: IntArray
     digits: IntArray

@@ -1,7 +1,8 @@
 """Lower bounds of the cost of each class of the head, for every choice of cuts of the tail.
 
-A cut is *useful* in a class if both sides have k records, or if it may save more than it costs to suppress
-one side. Useful cuts alone reach the least cost of a class (the lemma of useless cuts in `tree`).
+A cut is *useful* in a class if both sides have k records, or if it may save more than the suppression of one
+side costs. The least cost of a class is reached with useful cuts alone: see the lemma of useless cuts in
+`tree`.
 """
 
 from __future__ import annotations
@@ -12,9 +13,10 @@ from shoal.algorithms.order_cuts.tables import GOLDEN, CodeArray, count_codes, m
 from shoal.core.arrays import BoolArray, FloatArray, IntArray
 from shoal.core.compilation import compiled
 
-# The cuts inside each class, column by column. Each (class, column) has the index of its first entry,
-# (classes, columns + 1), and its first code, (classes, columns). Each entry has a cut, the number of records
-# on its left, and whether it is useful.
+# The cuts inside each class, column by column:
+#   the index of the first entry of each class and column, (classes, columns + 1)
+#   the first code of each class and column, (classes, columns)
+#   per entry: the cut, the number of records on its left, and whether it is useful
 CutEntries = tuple[IntArray, IntArray, IntArray, IntArray, BoolArray]
 
 
@@ -33,69 +35,79 @@ def entries_of(
     """List the cuts inside each class."""
     columns = codes.shape[0]
     classes = begins.shape[0] - 1
-    at = np.zeros((classes, columns + 1), np.int64)
+    first_entries = np.zeros((classes, columns + 1), np.int64)
     lows = np.zeros((classes, columns), np.int64)
     cut = np.empty(8 * cuts, np.int64)
-    left = np.empty(8 * cuts, np.int64)
+    left_records = np.empty(8 * cuts, np.int64)
     useful = np.empty(8 * cuts, np.bool_)
-    in_size = np.zeros(below.shape[1], np.int64)
+    records_of_code = np.zeros(below.shape[1], np.int64)
     entries = 0
     for group in range(classes):
         start, stop = begins[group], begins[group + 1]
-        at[group, 0] = entries
+        first_entries[group, 0] = entries
         if entries + cuts > cut.shape[0]:
             cut = np.concatenate((cut, np.empty_like(cut)))
-            left = np.concatenate((left, np.empty_like(left)))
+            left_records = np.concatenate((left_records, np.empty_like(left_records)))
             useful = np.concatenate((useful, np.empty_like(useful)))
         for column in range(columns):
-            low, high = count_codes(codes[column], sizes, start, stop, in_size)
+            low, high = count_codes(codes[column], sizes, start, stop, records_of_code)
             lows[group, column] = low
             left_size = 0
             for code in range(low, high):
-                left_size += in_size[code]
-                in_size[code] = 0
-                small = min(left_size, totals[group] - left_size)
-                large = totals[group] - small
+                left_size += records_of_code[code]
+                records_of_code[code] = 0
+                smaller = min(left_size, totals[group] - left_size)
+                larger = totals[group] - smaller
                 cut[entries] = below[column, code + 1]
-                left[entries] = left_size
-                useful[entries] = small >= k or (not minority and 2 * large + small > records and large >= k)
+                left_records[entries] = left_size
+                useful[entries] = smaller >= k or (
+                    not minority and 2 * larger + smaller > records and larger >= k
+                )
                 entries += 1
-            in_size[high] = 0
-            at[group, column + 1] = entries
-    return at, lows, cut[:entries], left[:entries], useful[:entries]
+            records_of_code[high] = 0
+            first_entries[group, column + 1] = entries
+    return first_entries, lows, cut[:entries], left_records[:entries], useful[:entries]
 
 
-ClassCells = tuple[IntArray, IntArray, IntArray]  # (slots,): keys, sizes and first rows of hashed cells
-# Per class: the floor, the bound, and the bound without its best entry. Per entry: a lower bound of the cost
-# of its class if the entry is used. Per class: the best entry (-1: none). Then the cells.
+# A cell is a part of a class between useful cuts. (slots,): keys, sizes and first rows of hashed cells
+ClassCells = tuple[IntArray, IntArray, IntArray]
+# Per class: the floor (the cost of its cells), the bound, and the bound without its best entry.
+# Per entry: a lower bound of the cost of its class if the cut is used.
+# Per class: the best entry (-1: none). Then the cells.
 ClassBounds = tuple[FloatArray, FloatArray, FloatArray, FloatArray, IntArray, ClassCells]
-MOST_CELLS = 4e18  # the most cells that 64-bit keys can number
+MOST_CELLS = 4e18  # the maximum number of cells that 64-bit keys can number
 
 
 @compiled
-def least_squares(size: int, k: int, records: int, spare: int) -> float:
+def least_squares(size: int, k: int, records: int, remaining_limit: int) -> float:
     """Return the least DM of `size` records over all classes: equal sizes, or one record suppressed.
 
-    Classes have at least k records, so there are at most size // k; squares are smallest if the sizes are
-    equal. A suppressed record costs the number of all records, and every other record at least k.
+    Classes have at least k records, so there are at most size // k of them. The sum of squares is smallest if
+    their sizes are equal. A suppressed record costs the number of all records, and every other record costs
+    at least k.
     """
     parts = size // k
-    even = size // parts
-    more = size - even * parts
-    kept = float(even) * even * (parts - more) + float(even + 1) * (even + 1) * more
-    return min(kept, float(records) + float(size - 1) * k) if spare > 0 else kept
+    class_size = size // parts
+    larger_classes = size - class_size * parts
+    kept = (
+        float(class_size) * class_size * (parts - larger_classes)
+        + float(class_size + 1) * (class_size + 1) * larger_classes
+    )
+    return min(kept, float(records) + float(size - 1) * k) if remaining_limit > 0 else kept
 
 
 @compiled
-def _side(size: int, weight: float, k: int, records: int, spare: int, minority: bool) -> float:
-    """Return the least cost of one side of a cut: suppressed if below k, else the cost of its rows."""
+def _cost_of_side(
+    size: int, weight: float, k: int, records: int, remaining_limit: int, minority: bool
+) -> float:
+    """Return the least cost of one side of a cut; a side with fewer than k records is suppressed."""
     if size == 0:
         return 0.0
     if size < k:
-        if size > spare:
+        if size > remaining_limit:
             return np.inf
         return float(size) if minority else float(records) * size
-    return weight if minority else max(weight, least_squares(size, k, records, spare))
+    return weight if minority else max(weight, least_squares(size, k, records, remaining_limit))
 
 
 @compiled
@@ -120,7 +132,7 @@ def _slot_of(keys: IntArray, key: int) -> int:
 @compiled
 def _number_codes(
     group: int,
-    at: IntArray,
+    first_entries: IntArray,
     lows: IntArray,
     useful: BoolArray,
     maps: IntArray,  # (columns, codes), written: the number of useful cuts below
@@ -132,7 +144,7 @@ def _number_codes(
         below = 0
         code = lows[group, column]
         maps[column, code] = 0
-        for entry in range(at[group, column], at[group, column + 1]):
+        for entry in range(first_entries[group, column], first_entries[group, column + 1]):
             code += 1
             below += useful[entry]
             maps[column, code] = below
@@ -214,24 +226,24 @@ def class_bounds(
     labels: IntArray,
     begins: IntArray,
     totals: IntArray,  # (classes,)
-    wholes: FloatArray,  # (classes,): the cost of each class, undivided
+    undivided_costs: FloatArray,  # (classes,): the cost of each class, undivided
     entries: CutEntries,
     width: int,  # the most codes of a column
     k: int,
     records: int,
-    spare: int,
+    remaining_limit: int,
     minority: bool,
 ) -> ClassBounds:
     """Bound the cost of each class."""
-    at, lows, _, lefts, useful = entries
+    first_entries, lows, _, left_records, useful = entries
     columns = codes.shape[0]
     classes = begins.shape[0] - 1
-    floors = wholes.copy()
-    bounds = wholes.copy()
-    seconds = wholes.copy()
+    floors = undivided_costs.copy()
+    bounds = undivided_costs.copy()
+    seconds = undivided_costs.copy()
     best_entry = np.full(classes, -1, np.int64)
-    costs = np.zeros(lefts.shape[0])
-    in_weight = np.zeros((4, width))  # four sums, since rows often have the same code as the row before
+    costs = np.zeros(left_records.shape[0])
+    in_weight = np.zeros((4, width))  # four sums, because adding to the same element twice in a row is slow
     maps = np.zeros((columns, width), np.int64)
     radix = np.ones(columns, np.int64)
     weights = np.zeros(sizes.shape[0])
@@ -244,8 +256,8 @@ def class_bounds(
         if stop - start == 1:
             continue
         size = totals[group]
-        product = _number_codes(group, at, lows, useful, maps, radix)
-        floor, best, second = wholes[group], wholes[group], wholes[group]
+        product = _number_codes(group, first_entries, lows, useful, maps, radix)
+        floor, best, second = undivided_costs[group], undivided_costs[group], undivided_costs[group]
         if product > 1:
             if product > MOST_CELLS:
                 floor = _weigh_rows(sizes, labels, start, stop, weights, k, minority)
@@ -268,14 +280,18 @@ def class_bounds(
                     in_weight[0, in_column[row]] += weights[row]
                 left_weight = 0.0
                 code = lows[group, column]
-                for entry in range(at[group, column], at[group, column + 1]):
+                for entry in range(first_entries[group, column], first_entries[group, column + 1]):
                     left_weight += in_weight[:, code].sum()
                     in_weight[:, code] = 0.0
                     code += 1
                     if not useful[entry]:
                         continue
-                    cost = _side(lefts[entry], left_weight, k, records, spare, minority)
-                    cost += _side(size - lefts[entry], floor - left_weight, k, records, spare, minority)
+                    cost = _cost_of_side(
+                        left_records[entry], left_weight, k, records, remaining_limit, minority
+                    )
+                    cost += _cost_of_side(
+                        size - left_records[entry], floor - left_weight, k, records, remaining_limit, minority
+                    )
                     costs[entry] = cost
                     if cost < best:
                         second = best
@@ -284,7 +300,7 @@ def class_bounds(
                     elif cost < second:
                         second = cost
                 in_weight[:, code] = 0.0
-        least = floor if minority else max(floor, least_squares(size, k, records, spare))
+        least = floor if minority else max(floor, least_squares(size, k, records, remaining_limit))
         floors[group] = floor
         bounds[group] = max(least, best)
         seconds[group] = max(least, second)
@@ -300,11 +316,11 @@ def joined_floors(
     width: int,
     k: int,
 ) -> FloatArray:
-    """Return how much the floor of a class (DM) rises without each useful cut."""
-    at, lows, _, lefts, useful = entries
+    """Return how much the floor of a class increases (DM) if a useful cut is left out, for each of them."""
+    first_entries, lows, _, left_records, useful = entries
     all_keys, all_sizes, all_firsts = cells
     columns = codes.shape[0]
-    more = np.zeros(lefts.shape[0])
+    increases = np.zeros(left_records.shape[0])
     maps = np.zeros((columns, width), np.int64)
     radix = np.ones(columns, np.int64)
     joins = np.zeros((columns, width))
@@ -312,19 +328,19 @@ def joined_floors(
         start, stop = begins[group], begins[group + 1]
         if stop - start == 1:
             continue
-        product = _number_codes(group, at, lows, useful, maps, radix)
+        product = _number_codes(group, first_entries, lows, useful, maps, radix)
         if product == 1.0 or product > MOST_CELLS:
             continue
         region = slice(4 * start, 4 * start + _slots(stop - start))
         _join_cells(codes, maps, radix, all_keys[region], all_sizes[region], all_firsts[region], joins, k)
         for column in range(columns):
             code = lows[group, column]
-            for entry in range(at[group, column], at[group, column + 1]):
+            for entry in range(first_entries[group, column], first_entries[group, column + 1]):
                 code += 1
                 if useful[entry]:
-                    more[entry] = joins[column, maps[column, code]]
+                    increases[entry] = joins[column, maps[column, code]]
                     joins[column, maps[column, code]] = 0.0
-    return more
+    return increases
 
 
 @compiled
@@ -338,10 +354,10 @@ def _join_cells(
     joins: FloatArray,  # (columns, codes), written
     k: int,
 ) -> None:
-    """Add the extra cost of cells that are merged when a cut is left out.
+    """Add the extra cost of cells that are merged if a cut is left out.
 
-    Two cells that together have at most k records cost the same when merged. So one of each pair that counts
-    has more than k / 2 records, and the search begins there.
+    Two cells with together at most k records cost the same when they are merged. So in each pair that costs
+    more, one cell has more than k / 2 records. Pairs are searched from these cells.
     """
     for at in range(keys.shape[0]):
         size = sizes[at]
@@ -360,6 +376,8 @@ def _join_cells(
                 other = sizes[slot]
                 if keys[slot] < 0 or size + other <= k or (side == 1 and 2 * other > k):
                     continue
-                both = float(size + other) * (size + other)
-                joins[column, code + side] += both - float(size) * max(k, size) - float(other) * max(k, other)
+                joined_cost = float(size + other) * (size + other)
+                joins[column, code + side] += (
+                    joined_cost - float(size) * max(k, size) - float(other) * max(k, other)
+                )
             stride *= radix[column]

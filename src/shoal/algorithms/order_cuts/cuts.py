@@ -29,7 +29,7 @@ class OrderCuts(Algorithm):
         return Refusal(reason) if reason else None
 
     def problem_cuts(self, problem: Problem) -> ProblemCuts:
-        """Return the cuts of a problem; the table as one class must be acceptable."""
+        """Return the cuts of a problem; raise Infeasible if the whole table is too small to be one class."""
         if problem.records < problem.least_size:
             raise Infeasible("The table as one class is not acceptable.")
         return cuts_of(problem)

@@ -12,9 +12,9 @@ from shoal.core.evaluation import below
 from shoal.errors import OutOfTime
 
 Check = Callable[[], None]  # raises OutOfTime
-_PATIENCE = 200  # the search ends after this many failed changes of the best set, or
-_PER_CUT = 4  # after this many per cut, if that is fewer
-_FURTHER = 10  # after this many failures, changes may be one cut larger
+_MAX_FAILURES = 200  # the local search ends after this number of failed changes of the best set,
+_FAILURES_PER_CUT = 4  # or after this number per cut, if that is fewer
+_FAILURES_PER_STEP = 10  # after this number of failures, changes may be one cut larger
 
 
 class Greedy:
@@ -27,24 +27,24 @@ class Greedy:
 
     def from_starts(self, starts: int, seed: int) -> None:
         """Start from the empty set and from random sets of any density."""
-        lots = np.random.default_rng(seed)
+        random = np.random.default_rng(seed)
         self.descend(self.best.cuts)
         for _ in range(starts):
-            self.descend(lots.random(len(self.problem_cuts)) < lots.random() ** 2)
+            self.descend(random.random(len(self.problem_cuts)) < random.random() ** 2)
 
     def from_best(self, seed: int) -> None:
-        """Change the best set randomly and improve it again, until that no longer helps."""
-        lots = np.random.default_rng([seed, 1])
-        tried, most = 0, min(_PATIENCE, _PER_CUT * len(self.problem_cuts))
-        while tried < most:
+        """Change the best set randomly and improve the result, until many changes in a row failed."""
+        random = np.random.default_rng([seed, 1])
+        failures, max_failures = 0, min(_MAX_FAILURES, _FAILURES_PER_CUT * len(self.problem_cuts))
+        while failures < max_failures:
             before = self.best
             cuts = before.cuts.copy()
-            taken = np.flatnonzero(cuts)
-            further = tried // _FURTHER
-            cuts[lots.permutation(taken)[: lots.integers(1, 5 + further)]] = False
-            cuts[lots.integers(0, len(cuts), lots.integers(0, 6 + further))] = True
+            chosen = np.flatnonzero(cuts)
+            extra = failures // _FAILURES_PER_STEP
+            cuts[random.permutation(chosen)[: random.integers(1, 5 + extra)]] = False
+            cuts[random.integers(0, len(cuts), random.integers(0, 6 + extra))] = True
             self.descend(cuts)
-            tried = tried + 1 if self.best is before else 0
+            failures = failures + 1 if self.best is before else 0
 
     def descend(self, cuts: BoolArray) -> None:
         """Remove and add cuts, the best first, as long as the cost decreases."""
@@ -58,12 +58,12 @@ class Greedy:
         self._remember(node)
 
     def _remember(self, head: Head) -> None:
-        """Keep a set of cuts that is acceptable and better than the best."""
-        if head.gone <= self.problem_cuts.limit and below(head.cost, self.best.cost):
+        """Store a set of cuts if it is acceptable and better than the best."""
+        if head.suppressed <= self.problem_cuts.limit and below(head.cost, self.best.cost):
             self.best = head
 
     def _pause(self, head: Head) -> None:
-        """Check the time limit; when the time is up, the current set may be the best."""
+        """Check the time limit; if the time is up, store the current set if it is better than the best."""
         try:
             self.check()
         except OutOfTime:
@@ -71,7 +71,10 @@ class Greedy:
             raise
 
     def _generalized(self, head: Head) -> Head:
-        """Remove cuts: first the one after which the fewest records exceed the limit, at the least cost."""
+        """Remove cuts one by one, as long as too many records are suppressed or the cost decreases.
+
+        The best cut leaves the fewest suppressed records above the limit, and then has the least cost.
+        """
         from shoal.algorithms.order_cuts.steps import removed
         from shoal.algorithms.order_cuts.tables import HEAD, merge
 
@@ -80,7 +83,7 @@ class Greedy:
         while head.cuts.any():
             self._pause(head)
             state = np.where(head.cuts, HEAD, 0).astype(np.uint8)
-            costs, gone = removed(
+            costs, suppressed = removed(
                 *classes[:3],
                 state,
                 problem_cuts.begins,
@@ -88,20 +91,22 @@ class Greedy:
                 problem_cuts.records,
                 problem_cuts.minority,
             )
-            taken = np.flatnonzero(head.cuts)
-            costs, gone = head.cost + costs[taken], head.gone + gone[taken]
-            over = np.maximum(gone - problem_cuts.limit, 0)
-            first = np.lexsort((costs, over))[0]
-            if head.gone <= problem_cuts.limit and not (over[first] == 0 and below(costs[first], head.cost)):
+            chosen = np.flatnonzero(head.cuts)
+            costs, suppressed = head.cost + costs[chosen], head.suppressed + suppressed[chosen]
+            excess = np.maximum(suppressed - problem_cuts.limit, 0)
+            best = np.lexsort((costs, excess))[0]
+            if head.suppressed <= problem_cuts.limit and not (
+                excess[best] == 0 and below(costs[best], head.cost)
+            ):
                 break
             kept = head.cuts.copy()
-            kept[taken[first]] = False
+            kept[chosen[best]] = False
             classes = merge(*classes, state, kept, problem_cuts.begins)
-            head = Head(kept, float(costs[first]), int(gone[first]))
+            head = Head(kept, float(costs[best]), int(suppressed[best]))
         return problem_cuts.head(head.cuts)
 
     def _specialized(self, head: Head) -> Head:
-        """Add cuts within the limit: first the one that lowers the cost most."""
+        """Add cuts one by one, the one that lowers the cost most, within the suppression limit."""
         from shoal.algorithms.order_cuts.steps import added
         from shoal.algorithms.order_cuts.tables import divide
 
@@ -112,7 +117,7 @@ class Greedy:
             *table, _ = divide(*table, state, problem_cuts.begins, cut, problem_cuts.k)
         while True:
             self._pause(head)
-            costs, lost = added(
+            costs, newly_suppressed = added(
                 *table,
                 state,
                 problem_cuts.begins,
@@ -120,13 +125,13 @@ class Greedy:
                 problem_cuts.records,
                 problem_cuts.minority,
             )
-            costs[head.cuts | (head.gone + lost > problem_cuts.limit)] = np.inf
+            costs[head.cuts | (head.suppressed + newly_suppressed > problem_cuts.limit)] = np.inf
             if not len(costs):
                 return head
             following = int(costs.argmin())
             if not below(head.cost + costs[following], head.cost):
                 return head
-            *table, gone = divide(*table, state, problem_cuts.begins, following, problem_cuts.k)
+            *table, removed_records = divide(*table, state, problem_cuts.begins, following, problem_cuts.k)
             cuts = head.cuts.copy()
             cuts[following] = True
-            head = Head(cuts, float(head.cost + costs[following]), head.gone + gone)
+            head = Head(cuts, float(head.cost + costs[following]), head.suppressed + removed_records)

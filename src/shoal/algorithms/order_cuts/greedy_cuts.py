@@ -1,8 +1,8 @@
 """Greedy cuts: the baseline of k-optimize (Bayardo and Agrawal 2005), in two phases from random starts.
 
-From a set of cuts, cuts are removed one by one, first the one whose removal lowers the cost most. Then cuts
-are added in the same way, alternating until neither helps. Changing one cut cannot improve the result,
-and only its acceptability is proven.
+From a set of cuts, cuts are removed one by one, always the one whose removal lowers the cost most. Then cuts
+are added in the same way. Both phases alternate until neither helps. Changing one cut cannot improve the
+result. Only its acceptability is proven.
 """
 
 from __future__ import annotations
@@ -36,4 +36,4 @@ class GreedyCuts(OrderCuts):
         with suppress(OutOfTime):
             greedy.from_starts(self.starts, self.seed)
         recoding = greedy.problem_cuts.recoding(problem, greedy.best.cuts)
-        return evaluate.finish(evaluate.recoded(recoding), self.guarantee)
+        return evaluate.finish(evaluate.recoding(recoding), self.guarantee)

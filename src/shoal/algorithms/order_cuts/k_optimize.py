@@ -1,9 +1,9 @@
 """K-optimize (Bayardo and Agrawal 2005): the best of all sets of cuts by order, proven.
 
-It starts with the result of greedy-cuts, improves it locally, and then searches the set-enumeration tree over
-cuts for sets below a target, which rises until it is the best cost; the lemmas are in
-`shoal.algorithms.order_cuts.tree`. When the time is up, it returns the best set and the last target that was
-proven: no set of cuts has a smaller loss than that.
+It starts with the result of greedy-cuts and improves it locally. Then it searches the set-enumeration tree
+over cuts for sets that cost less than a target. The target is raised until it is the best cost. The lemmas
+are in `shoal.algorithms.order_cuts.tree`. If the time is up, it returns the best set and the last target that
+was proven: no set of cuts has a smaller loss.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ class KOptimize(OrderCuts):
         tree = CutTree(problem_cuts, greedy.best)
         with suppress(OutOfTime):
             tree.search(evaluate.check_time, lambda: evaluate.seconds_left)
-        evaluation = evaluate.recoded(problem_cuts.recoding(problem, tree.best.cuts))
+        evaluation = evaluate.recoding(problem_cuts.recoding(problem, tree.best.cuts))
         released = isclose(evaluation.loss, problem_cuts.loss(tree.best.cost), rel_tol=1e-9, abs_tol=1e-12)
-        # The proof holds for the release only if its loss is that of the cuts that were searched.
+        # The proof is valid for the release only if its loss equals that of the cuts.
         proven = Guarantee.LEAST_LOSS if tree.closed and released else Guarantee.ACCEPTABLE
         evaluation = evaluate.finish(evaluation, proven, compared=tree.nodes)
         return replace(evaluation, lower_bound=min(evaluation.loss, problem_cuts.loss(tree.bound)))

@@ -1,4 +1,4 @@
-"""Nodes of the tree over cuts: bounds with and without each cut, and cuts that are forced."""
+"""Nodes of the tree over cuts: bounds with and without each cut, and forced decisions."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from shoal.algorithms.order_cuts.tables import (
 from shoal.core.arrays import BoolArray, FloatArray, IntArray
 from shoal.core.compilation import compiled
 
-_ROUNDING = 1 - 1e-12  # losses this close count as equal
-_EVEN = 0.2  # share of the remaining gap; lets cuts that add little rank high too
+_ROUNDING = 1 - 1e-12  # costs with a larger ratio count as equal
+_GAP_SHARE = 0.2  # share of the remaining gap that is added in ranks, so that cuts that add little rank high
 
 
 @compiled
@@ -41,94 +41,113 @@ def measure(
     k: int,
     records: int,
     limit: int,
-    gone: int,  # records in classes below k, which are not in the table
+    suppressed: int,  # records in classes below k, which are not in the table
     incumbent: float,
-    minority: bool,  # a record costs 1 if not in its class's majority; else its class's size
+    minority: bool,  # whether a record costs 1 if it is not in its class's majority; else its class's size
 ) -> tuple[float, float, FloatArray, FloatArray, IntArray, BoolArray, FloatArray]:
     """Bound the cost of all sets between head and tail, also with and without each cut of the tail.
 
-    Returns the bound, the cost of the head, the increase of the bound with each cut and without it, the
-    records that each cut suppresses, the useful cuts, and the pairs of records that each separates where it
-    is useful. If the incumbent already decides the node or a cut, the more expensive bounds are skipped.
+    Return the bound and the cost of the head, and per cut: the increase of the bound with it and without it,
+    the records that it suppresses, whether it is useful, and the pairs of records that it separates where it
+    is useful. If the incumbent already decides the node or a cut, the more expensive bounds are left out.
     """
     cuts = state.shape[0]
-    spare = limit - gone
+    remaining_limit = limit - suppressed
     below = boundaries(state, column_begins)
     totals, wholes = _undivided(sizes, labels, begins, minority)
     entries = entries_of(codes, sizes, begins, totals, below, cuts, k, records, minority)
     measured = class_bounds(
-        codes, sizes, labels, begins, totals, wholes, entries, below.shape[1], k, records, spare, minority
+        codes,
+        sizes,
+        labels,
+        begins,
+        totals,
+        wholes,
+        entries,
+        below.shape[1],
+        k,
+        records,
+        remaining_limit,
+        minority,
     )
     bounds, cells = measured[1], measured[5]
-    base = float(gone) if minority else float(records) * gone
+    base = float(suppressed) if minority else float(records) * suppressed
     exact = base + wholes.sum()
     bound = base + bounds.sum()
-    taken, left, lost, useful, pairs = _bounds_of_cuts(
-        cuts, totals, entries, measured, k, records, spare, minority
+    increase_with, increase_without, suppressed_by, useful, pairs = _bounds_of_cuts(
+        cuts, totals, entries, measured, k, records, remaining_limit, minority
     )
-    if minority or _settled(bound, taken, lost, useful, state, spare, incumbent):
-        return bound, exact, taken, left, lost, useful, pairs
-    more = joined_floors(codes, begins, entries, cells, below.shape[1], k)
-    left = _left_out(cuts, entries, measured, more)
-    return bound, exact, taken, left, lost, useful, pairs
+    if minority or _is_decided(
+        bound, increase_with, suppressed_by, useful, state, remaining_limit, incumbent
+    ):
+        return bound, exact, increase_with, increase_without, suppressed_by, useful, pairs
+    floor_increases = joined_floors(codes, begins, entries, cells, below.shape[1], k)
+    increase_without = _increases_without(cuts, entries, measured, floor_increases)
+    return bound, exact, increase_with, increase_without, suppressed_by, useful, pairs
 
 
 @compiled
-def _settled(
+def _is_decided(
     bound: float,
-    taken: FloatArray,
-    lost: IntArray,
+    increase_with: FloatArray,
+    suppressed_by: IntArray,
     useful: BoolArray,
     state: StateArray,
-    spare: int,
+    remaining_limit: int,
     incumbent: float,
 ) -> bool:
-    """Return whether nothing beats the incumbent, or some cut need not be tried.
+    """Return whether no set is better than the incumbent, or some cut can be left out.
 
-    With an infinite incumbent, all bounds are computed.
+    With an infinite incumbent, return False, so that all bounds are computed.
     """
     if np.isinf(incumbent):
         return False
     if bound >= incumbent * _ROUNDING:
         return True
     for cut in range(state.shape[0]):
-        if state[cut] == TAIL and _needless(cut, bound, taken, lost, useful, spare, incumbent):
+        if state[cut] == TAIL and _is_useless(
+            cut, bound, increase_with, suppressed_by, useful, remaining_limit, incumbent
+        ):
             return True
     return False
 
 
 @compiled
-def _needless(
+def _is_useless(
     cut: int,
     bound: float,
-    taken: FloatArray,
-    lost: IntArray,
+    increase_with: FloatArray,
+    suppressed_by: IntArray,
     useful: BoolArray,
-    spare: int,
+    remaining_limit: int,
     incumbent: float,
 ) -> bool:
-    """Return whether no acceptable set with this cut beats the incumbent."""
-    return bool(not useful[cut] or lost[cut] > spare or bound + taken[cut] >= incumbent * _ROUNDING)
+    """Return whether no acceptable set with this cut is better than the incumbent."""
+    return bool(
+        not useful[cut]
+        or suppressed_by[cut] > remaining_limit
+        or bound + increase_with[cut] >= incumbent * _ROUNDING
+    )
 
 
 @compiled
-def _left_out(
+def _increases_without(
     cuts: int,
     entries: CutEntries,
     measured: ClassBounds,
-    more: FloatArray,  # (entries,): the increase of the floor
+    floor_increases: FloatArray,  # (entries,): the increase of the floor
 ) -> FloatArray:
     """Return how much the bounds of classes rise without each cut."""
-    at, _, cut_of, _, _ = entries
+    first_entries, _, cut_of, _, _ = entries
     floors, bounds, seconds, _, best_entry, _ = measured
-    left = np.zeros(cuts)
+    increase_without = np.zeros(cuts)
     for group in range(bounds.shape[0]):
-        for entry in range(at[group, 0], at[group, -1]):
-            least = floors[group] + more[entry]
+        for entry in range(first_entries[group, 0], first_entries[group, -1]):
+            least = floors[group] + floor_increases[entry]
             if entry == best_entry[group]:
                 least = max(least, seconds[group])
-            left[cut_of[entry]] += max(least - bounds[group], 0.0)
-    return left
+            increase_without[cut_of[entry]] += max(least - bounds[group], 0.0)
+    return increase_without
 
 
 @compiled
@@ -159,56 +178,65 @@ def _bounds_of_cuts(
     measured: ClassBounds,
     k: int,
     records: int,
-    spare: int,
+    remaining_limit: int,
     minority: bool,
 ) -> tuple[FloatArray, FloatArray, IntArray, BoolArray, FloatArray]:
-    """Return the increase of the bounds with each cut, if each class chooses its cuts independently."""
-    at, _, cut_of, lefts, useful_entry = entries
+    """Return the values per cut of `measure`, if each class chooses its cuts independently."""
+    first_entries, _, cut_of, left_records, useful_entry = entries
     floors, bounds, seconds, costs, best_entry, _ = measured
-    taken = np.zeros(cuts)
-    left = np.zeros(cuts)
-    lost = np.zeros(cuts, np.int64)
+    increase_with = np.zeros(cuts)
+    increase_without = np.zeros(cuts)
+    suppressed_by = np.zeros(cuts, np.int64)
     useful = np.zeros(cuts, np.bool_)
     pairs = np.zeros(cuts)
     for group in range(totals.shape[0]):
         size = totals[group]
-        for entry in range(at[group, 0], at[group, -1]):
+        for entry in range(first_entries[group, 0], first_entries[group, -1]):
             cut = cut_of[entry]
             if useful_entry[entry]:
                 useful[cut] = True
-                pairs[cut] += 2.0 * lefts[entry] * (size - lefts[entry])
+                pairs[cut] += 2.0 * left_records[entry] * (size - left_records[entry])
             if entry == best_entry[group]:
-                left[cut] += seconds[group] - bounds[group]
-            small = min(lefts[entry], size - lefts[entry])
-            large = size - small
-            if small >= k:
+                increase_without[cut] += seconds[group] - bounds[group]
+            smaller = min(left_records[entry], size - left_records[entry])
+            larger = size - smaller
+            if smaller >= k:
                 cost = costs[entry]
             else:
-                cost = cut_off(small, large, floors[group], bounds[group], k, records, spare, minority)
+                cost = cut_off(
+                    smaller, larger, floors[group], bounds[group], k, records, remaining_limit, minority
+                )
                 if useful_entry[entry]:
                     cost = max(cost, costs[entry])
-                lost[cut] += size if large < k else small
+                suppressed_by[cut] += size if larger < k else smaller
             if cost > bounds[group]:
-                taken[cut] += cost - bounds[group]
-    return taken, left, lost, useful, pairs
+                increase_with[cut] += cost - bounds[group]
+    return increase_with, increase_without, suppressed_by, useful, pairs
 
 
 @compiled
 def cut_off(
-    small: int, large: int, floor: float, bound: float, k: int, records: int, spare: int, minority: bool
+    smaller: int,
+    larger: int,
+    floor: float,
+    bound: float,
+    k: int,
+    records: int,
+    remaining_limit: int,
+    minority: bool,
 ) -> float:
     """Return the least cost of a class from which fewer than k records are cut off."""
-    lost = small + large if large < k else small
-    if lost > spare:
+    suppressed = smaller + larger if larger < k else smaller
+    if suppressed > remaining_limit:
         return np.inf
-    if large < k:
-        return float(lost) * (1 if minority else records)
+    if larger < k:
+        return float(suppressed) * (1 if minority else records)
     if minority:
         return bound
-    # The cells of the larger side weigh at least as much as all cells minus the pairs of the smaller side.
-    joined = float(small) * (2 * large + small)
-    rest: float = max(least_squares(large, k, records, spare), floor - joined)
-    return rest + float(small) * records
+    # The cells of the larger side cost at least as much as all cells, minus the pairs with the smaller side.
+    lost_weight = float(smaller) * (2 * larger + smaller)
+    cost_of_larger: float = max(least_squares(larger, k, records, remaining_limit), floor - lost_weight)
+    return cost_of_larger + float(smaller) * records
 
 
 @compiled
@@ -224,14 +252,14 @@ def decide(
     k: int,
     records: int,
     limit: int,
-    gone: int,
+    suppressed: int,
     incumbent: float,
     minority: bool,
 ) -> tuple[CodeArray, IntArray, IntArray, IntArray, int, float, int, float, StateArray]:
-    """Add a cut or leave it out, then decide all other cuts that are forced.
+    """Add a cut or leave it out, then decide all cuts for which only one decision is possible.
 
-    Returns the table, the suppressed records, the bound (infinite if nothing beats the incumbent), the cut to
-    decide next, and the least cost of a head on the way, with that head.
+    Return the table, the suppressed records, the bound (infinite if no set is better than the incumbent), the
+    cut to decide next, and the least cost of all heads on the way, with that head.
     """
     best = np.inf
     head = state.copy()
@@ -248,14 +276,14 @@ def decide(
                     state[other] = OUT
                     kept[other] = True
         elif cut >= 0:
-            codes, sizes, labels, begins, more = divide(
+            codes, sizes, labels, begins, newly_suppressed = divide(
                 codes, sizes, labels, begins, state, column_begins, cut, k
             )
-            gone += more
+            suppressed += newly_suppressed
             state[cut] = HEAD
-        if gone > limit or begins.shape[0] == 1:
-            return codes, sizes, labels, begins, gone, np.inf, -1, best, head
-        bound, exact, taken, left, lost, useful, pairs = measure(
+        if suppressed > limit or begins.shape[0] == 1:
+            return codes, sizes, labels, begins, suppressed, np.inf, -1, best, head
+        bound, exact, increase_with, increase_without, suppressed_by, useful, pairs = measure(
             codes,
             sizes,
             labels,
@@ -265,7 +293,7 @@ def decide(
             k,
             records,
             limit,
-            gone,
+            suppressed,
             min(incumbent, best),
             minority,
         )
@@ -274,7 +302,7 @@ def decide(
             head = state.copy()
         incumbent = min(incumbent, best)
         if bound >= incumbent * _ROUNDING:
-            return codes, sizes, labels, begins, gone, np.inf, -1, best, head
+            return codes, sizes, labels, begins, suppressed, np.inf, -1, best, head
         dropped = False
         cut = -1
         following = -1
@@ -283,19 +311,21 @@ def decide(
         for other in range(state.shape[0]):
             if state[other] != TAIL:
                 continue
-            if _needless(other, bound, taken, lost, useful, limit - gone, incumbent):
+            if _is_useless(other, bound, increase_with, suppressed_by, useful, limit - suppressed, incumbent):
                 kept[other] = False
                 dropped = True
-            elif bound + left[other] >= incumbent * _ROUNDING:
+            elif bound + increase_without[other] >= incumbent * _ROUNDING:
                 cut = other
             else:
-                rank = pairs[other] - lost[other]
+                rank = pairs[other] - suppressed_by[other]
                 if not minority:
-                    rank = (left[other] + 1.0) * (taken[other] + _EVEN * (incumbent - bound))
+                    rank = (increase_without[other] + 1.0) * (
+                        increase_with[other] + _GAP_SHARE * (incumbent - bound)
+                    )
                 if rank > score:
                     score = rank
                     following = other
-                next_bound = min(next_bound, bound + taken[other])
+                next_bound = min(next_bound, bound + increase_with[other])
         if not dropped and cut < 0:
-            bound = max(bound, next_bound)  # either some cut is taken, or none is
-            return codes, sizes, labels, begins, gone, bound, following, best, head
+            bound = max(bound, next_bound)  # the best set is the head, or has one of the cuts
+            return codes, sizes, labels, begins, suppressed, bound, following, best, head

@@ -1,4 +1,4 @@
-"""The cuts of a problem, the rows they separate, and the cost of a set of cuts."""
+"""The cuts of a problem, the rows that they separate, and the cost of a set of cuts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Head:
 
     cuts: BoolArray  # (cuts,)
     cost: float
-    gone: int
+    suppressed: int
 
 
 @dataclass(frozen=True)
@@ -62,18 +62,20 @@ class ProblemCuts:
         return np.ones(len(self), np.uint8)
 
     def recoding(self, problem: Problem, cuts: BoolArray) -> Recoding:
-        taken = [self.ranks[a:b][cuts[a:b]] for a, b in zip(self.begins[:-1], self.begins[1:], strict=True)]
-        return by_order(problem, taken)
+        ranks_by_column = [
+            self.ranks[a:b][cuts[a:b]] for a, b in zip(self.begins[:-1], self.begins[1:], strict=True)
+        ]
+        return by_order(problem, ranks_by_column)
 
     def head(self, cuts: BoolArray) -> Head:
         """Compute the cost of a set of cuts."""
         _, sizes, labels, _ = self.classes(cuts)
         small = sizes < self.k
-        gone = int(sizes[small].sum())
+        suppressed = int(sizes[small].sum())
         kept = sizes[~small].astype(np.float64)
         if self.minority:
-            return Head(cuts, float(kept.sum() - labels[~small].max(axis=1).sum()) + gone, gone)
-        return Head(cuts, float(np.square(kept).sum()) + float(self.records) * gone, gone)
+            return Head(cuts, float(kept.sum() - labels[~small].max(axis=1).sum()) + suppressed, suppressed)
+        return Head(cuts, float(np.square(kept).sum()) + float(self.records) * suppressed, suppressed)
 
     def classes(self, cuts: BoolArray) -> ClassTable:
         """Return the classes of a set of cuts as rows, including classes below k."""
@@ -90,15 +92,15 @@ def cuts_of(problem: Problem) -> ProblemCuts:
     for number, column in enumerate(columns):
         cuts_of_column = np.arange(1, len(column.positions))
         ranks.append(cuts_of_column)
-        at = column.ranks[problem.counts.codes(number)]
-        codes.append(np.searchsorted(cuts_of_column, at, side="right"))
+        ranks_of_rows = column.ranks[problem.counts.codes(number)]
+        codes.append(np.searchsorted(cuts_of_column, ranks_of_rows, side="right"))
     begins = np.concatenate(([0], np.cumsum([len(cuts_of_column) for cuts_of_column in ranks])))
     labels = np.zeros((len(problem.counts), 0), np.int64)
     minority = problem.metric.record_cost is RecordCost.MINORITY
     if minority:
-        spread = Classes(problem.counts).labels
-        labels = np.zeros((len(problem.counts), int(spread.codes.max()) + 1), np.int64)
-        np.add.at(labels, (spread.rows, spread.codes), spread.counts)
+        labels_by_class = Classes(problem.counts).labels
+        labels = np.zeros((len(problem.counts), int(labels_by_class.codes.max()) + 1), np.int64)
+        np.add.at(labels, (labels_by_class.rows, labels_by_class.codes), labels_by_class.counts)
     problem_cuts = ProblemCuts(
         columns,
         begins,
@@ -110,5 +112,5 @@ def cuts_of(problem: Problem) -> ProblemCuts:
         problem.most_suppressed,
         minority,
     )
-    alike, sizes, labels, _ = problem_cuts.classes(np.ones(len(problem_cuts), np.bool_))
-    return replace(problem_cuts, codes=alike, sizes=sizes, labels=labels)
+    merged_codes, sizes, labels, _ = problem_cuts.classes(np.ones(len(problem_cuts), np.bool_))
+    return replace(problem_cuts, codes=merged_codes, sizes=sizes, labels=labels)

@@ -37,52 +37,52 @@ def added(
     records: int,
     minority: bool,
 ) -> tuple[FloatArray, IntArray]:
-    """Return the change of cost and of suppressed records for each cut that could be added."""
+    """Return, for each cut that could be added, the change of the cost and of the suppressed records."""
     cuts = state.shape[0]
     below = boundaries(state, column_begins)
     costs = np.zeros(cuts)
-    lost = np.zeros(cuts, np.int64)
-    in_size = np.zeros(below.shape[1], np.int64)
-    in_label = np.zeros((below.shape[1], labels.shape[1]), np.int64)
-    whole = np.zeros(labels.shape[1], np.int64)
-    left = np.zeros(labels.shape[1], np.int64)
+    newly_suppressed = np.zeros(cuts, np.int64)
+    records_of_code = np.zeros(below.shape[1], np.int64)
+    records_of_label = np.zeros((below.shape[1], labels.shape[1]), np.int64)
+    all_labels = np.zeros(labels.shape[1], np.int64)
+    left_labels = np.zeros(labels.shape[1], np.int64)
     for group in range(begins.shape[0] - 1):
         start, stop = begins[group], begins[group + 1]
         size = 0
-        whole[:] = 0
+        all_labels[:] = 0
         for row in range(start, stop):
             size += sizes[row]
             for label in range(labels.shape[1]):
-                whole[label] += labels[row, label]
-        together = _cost(size, most_of(whole), k, records, minority)
+                all_labels[label] += labels[row, label]
+        undivided_cost = _cost(size, most_of(all_labels), k, records, minority)
         for column in range(codes.shape[0] if stop - start > 1 else 0):
             column_codes = codes[column]
-            low, high = count_codes(column_codes, sizes, start, stop, in_size)
+            low, high = count_codes(column_codes, sizes, start, stop, records_of_code)
             for row in range(start, stop if labels.shape[1] else start):
                 for label in range(labels.shape[1]):
-                    in_label[column_codes[row], label] += labels[row, label]
+                    records_of_label[column_codes[row], label] += labels[row, label]
             left_size = 0
-            left[:] = 0
+            left_labels[:] = 0
             for code in range(low, high):
-                left_size += in_size[code]
-                most = 0
-                other = 0
+                left_size += records_of_code[code]
+                left_majority = 0
+                right_majority = 0
                 for label in range(labels.shape[1]):
-                    left[label] += in_label[code, label]
-                    most = max(most, left[label])
-                    other = max(other, whole[label] - left[label])
+                    left_labels[label] += records_of_label[code, label]
+                    left_majority = max(left_majority, left_labels[label])
+                    right_majority = max(right_majority, all_labels[label] - left_labels[label])
                 cut = below[column, code + 1]
                 right_size = size - left_size
-                costs[cut] += _cost(left_size, most, k, records, minority)
-                costs[cut] += _cost(right_size, other, k, records, minority) - together
+                costs[cut] += _cost(left_size, left_majority, k, records, minority)
+                costs[cut] += _cost(right_size, right_majority, k, records, minority) - undivided_cost
                 if left_size < k:
-                    lost[cut] += left_size
+                    newly_suppressed[cut] += left_size
                 if right_size < k:
-                    lost[cut] += right_size
+                    newly_suppressed[cut] += right_size
             for code in range(low, high + 1):
-                in_size[code] = 0
-                in_label[code, :] = 0
-    return costs, lost
+                records_of_code[code] = 0
+                records_of_label[code, :] = 0
+    return costs, newly_suppressed
 
 
 @compiled
@@ -96,9 +96,9 @@ def removed(
     records: int,
     minority: bool,
 ) -> tuple[FloatArray, IntArray]:
-    """Return the change of cost and of suppressed records for each cut that could be removed.
+    """Return, for each cut that could be removed, the change of the cost and of the suppressed records.
 
-    Every class is one row here, including classes below k, and every cut is in the head.
+    Here every class is one row, including classes below k, and every cut is in the head.
     """
     columns, rows = codes.shape
     below = boundaries(state, column_begins)
@@ -112,7 +112,7 @@ def removed(
     for column in range(columns):
         factors[column] = factor
         factor = factor * GOLDEN + np.uint64(2)
-    keys = np.zeros(rows, np.uint64)  # a sum over columns, so that a neighbour's key is quick to compute
+    keys = np.zeros(rows, np.uint64)  # a sum over columns, so that the key of a neighbour is a difference
     for column in range(columns):
         for row in range(rows):
             keys[row] += np.uint64(codes[column, row]) * factors[column]
@@ -137,8 +137,8 @@ def removed(
                 same = keys[other] == key
                 if same:
                     for c in range(columns):
-                        wanted = code - 1 if c == column else codes[c, row]
-                        if codes[c, other] != wanted:
+                        expected = code - 1 if c == column else codes[c, row]
+                        if codes[c, other] != expected:
                             same = False
                             break
                 if same:

@@ -1,8 +1,8 @@
-"""Tables of classes as consecutive rows: divided by a cut, or merged without one.
+"""Tables of classes: a class is a range of rows, which are divided by adding a cut or merged by removing one.
 
-A class has the records that the chosen cuts (the head) do not separate. Its rows are the parts that undecided
-cuts (the tail) would separate. The code of a row in a column is the number of cuts of head and tail below it.
-Classes of fewer than k records are not in the table.
+A class has the records that the chosen cuts (the head) do not separate. Its rows are the parts that the
+undecided cuts (the tail) would separate. The code of a row in a column is the number of cuts of head and tail
+below it. Classes of fewer than k records are not in the table.
 """
 
 from __future__ import annotations
@@ -53,32 +53,32 @@ def divide(
     column = 0
     while column_begins[column + 1] <= cut:
         column += 1
-    edge = 0
+    first_code_above = 0
     for other in range(column_begins[column], cut + 1):
-        edge += state[other] != OUT
+        first_code_above += state[other] != OUT
     columns, rows = codes.shape
     order = np.empty(rows, np.int64)
     new_begins = np.empty(2 * begins.shape[0], np.int64)
     new_begins[0] = 0
-    made = 0
+    classes = 0
     kept_rows = 0
-    gone = 0
+    suppressed = 0
     column_codes = codes[column]
     for group in range(begins.shape[0] - 1):
         for side in range(2):
             start = kept_rows
             size = 0
             for row in range(begins[group], begins[group + 1]):
-                if (column_codes[row] >= edge) == (side == 1):
+                if (column_codes[row] >= first_code_above) == (side == 1):
                     order[kept_rows] = row
                     kept_rows += 1
                     size += sizes[row]
             if size < k:
-                gone += size
+                suppressed += size
                 kept_rows = start
             else:
-                made += 1
-                new_begins[made] = kept_rows
+                classes += 1
+                new_begins[classes] = kept_rows
     new_codes = np.empty((columns, kept_rows), np.int32)
     for c in range(columns):
         for row in range(kept_rows):
@@ -87,7 +87,7 @@ def divide(
     for row in range(kept_rows):
         for label in range(labels.shape[1]):
             new_labels[row, label] = labels[order[row], label]
-    return new_codes, sizes[order[:kept_rows]], new_labels, new_begins[: made + 1].copy(), gone
+    return new_codes, sizes[order[:kept_rows]], new_labels, new_begins[: classes + 1].copy(), suppressed
 
 
 @compiled
@@ -108,7 +108,7 @@ def merge(
     kept: BoolArray,  # (cuts,): the cuts of head and tail to keep
     column_begins: IntArray,
 ) -> tuple[CodeArray, IntArray, IntArray, IntArray]:
-    """Merge the rows of a class that only the removed cuts separate."""
+    """Remove cuts: merge the rows of each class that only these cuts separate."""
     columns, rows = codes.shape
     classes = begins.shape[0] - 1
     moved, mixed = _renumbered(codes, state, kept, column_begins)
@@ -189,7 +189,7 @@ def slot_bits(rows: int) -> int:
 def count_codes(
     codes: CodeArray, sizes: IntArray, start: int, stop: int, in_size: IntArray
 ) -> tuple[int, int]:
-    """Add the records of some rows to their codes in a column; return the smallest and largest code."""
+    """Add the records of some rows to `in_size` at their codes; return the smallest and largest code."""
     low = codes[start]
     high = low
     for row in range(start, stop):

@@ -1,25 +1,26 @@
 """A tree over sets of cuts by order, which proves the least loss.
 
-A set of cuts is a head. A head and a tail of undecided cuts stand for all sets in between: a node of the
-set-enumeration tree (Bayardo and Agrawal 2005). Classes of fewer than k records are suppressed.
+A node of the set-enumeration tree (Bayardo and Agrawal 2005) has a *head*, the set of chosen cuts, and a
+*tail*, the set of undecided cuts. It stands for all sets that contain the head and are contained in head and
+tail together. Classes of fewer than k records are suppressed.
 
-Lemma (suppression): records that a head suppresses are suppressed by every larger set, because its classes
-are parts.
+Lemma (suppression): records that a head suppresses are suppressed by every larger set, because the classes of
+a larger set are parts of those of the head.
 
-Lemma (bound): any other record costs at least what its class costs under head and tail together, and at least
-k.
+Lemma (bound): any other record costs at least as much as in its class under head and tail together, and at
+least k.
 
-Lemma (useless cuts): let a cut divide each class of the head into two sides, one of which has fewer than k
-records: the smaller b and the larger a with 2a + b <= N (or both fewer than k). Then no set between head and
-tail is better with the cut than without it. The part that is cut off is suppressed, which costs N for each of
-at most b records, while keeping it costs at most 2a + b for each (DM). If a record outside the majority of
-its class costs 1 (CM), keeping it costs at most 1. This holds class by class: the least cost of one class is
-reached with cuts that have k records on both sides.
+Lemma (useless cuts): let a cut divide each class of the head into a smaller side of b < k records and a
+larger side of a records, with 2a + b <= N for N records in total, or also a < k. Then no set between head and
+tail is better with the cut than without it. The smaller side is suppressed, which costs N for each record.
+Keeping them costs at most 2a + b for each (DM). If a record outside the majority of its class costs 1 (CM),
+keeping it costs at most 1. This holds for each class separately: the least cost of a class is reached with
+cuts that have k records on both sides.
 
 Lemma (target): a search that drops every node whose bound is not below a target still visits all sets that
-cost less. If it ends, no set costs less than the target, or than the best set. The lower the target, the more
-cuts are forced, and the shorter the search. Searches with rising targets therefore prove a bound sooner than
-one search that always expands the node of least bound.
+cost less than the target. If it ends, no set costs less than both the target and the best set. The lower the
+target, the more decisions are forced, and the shorter the search. Searches with rising targets therefore
+prove a bound sooner than one search that always expands the node of least bound.
 """
 
 from __future__ import annotations
@@ -36,11 +37,11 @@ from shoal.core.evaluation import below
 if TYPE_CHECKING:
     from shoal.algorithms.order_cuts.tables import ClassTable, StateArray
 
-_FIRST = 1 / 16  # half of the first step of the target, as a share of the gap at the root
-_GROWTH = 3.0  # how many times as many nodes a search should have as the one before
-_LAST = 1.1, 6.0  # growth of a search that is made as long as the time allows, because no other would fit
-_SAFE = 0.8  # share of the time left that such a search is expected to take
-_FEW = 50  # numbers of nodes below this say little about the growth
+_FIRST_STEP = 1 / 16  # half of the first step of the target, as a share of the gap at the root
+_GROWTH = 3.0  # a search should have this many times as many nodes as the one before
+_FINAL_GROWTH = 1.1, 6.0  # if the growth that the time allows is in this range, one search uses all the time
+_SAFE_SHARE = 0.8  # the share of the remaining time that such a search should take
+_MIN_NODES = 50  # added to numbers of nodes, because small numbers say little about the growth
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ class _Open:
     cut: int  # to decide next
     state: StateArray
     table: ClassTable = field(repr=False)
-    gone: int
+    suppressed: int
 
 
 @dataclass
@@ -61,7 +62,7 @@ class CutTree:
     problem_cuts: ProblemCuts
     best: Head
     nodes: int = 0  # the number of evaluated nodes
-    proven: float = 0.0  # no set of cuts costs less than this, or than the best
+    proven: float = 0.0  # no set of cuts costs less than both this and the best
     target: float = 0.0
     stack: list[_Open] = field(default_factory=list)
 
@@ -70,8 +71,8 @@ class CutTree:
         self.start()
         self.proven = self.target = self.bound
         self.stack.clear()
-        self._step = _FIRST * (self.best.cost - self.proven)
-        self._begin, self._last, self._left = 0, 1, inf
+        self._step = _FIRST_STEP * (self.best.cost - self.proven)
+        self._first_node, self._last_nodes, self._seconds_left = 0, 1, inf
 
     @property
     def bound(self) -> float:
@@ -93,18 +94,18 @@ class CutTree:
             else:
                 self._raise_target(seconds_left())
 
-    def _raise_target(self, left: float) -> None:
-        """Start again from the root, with a target that lets the search grow as wanted, and end in time."""
+    def _raise_target(self, seconds_left: float) -> None:
+        """Start again from the root, with a higher target that should let the search end in time."""
         self.proven = self.bound
-        took, self._left = self._left - left, left
-        possible = _SAFE * left / took if took > 0 else inf
-        wanted = possible if _LAST[0] < possible < _LAST[1] else _GROWTH
-        before, self._last = self._last, self.nodes - self._begin
-        self._begin = self.nodes
-        growth = (self._last + _FEW) / (before + _FEW)
-        self._step *= min(2.0, log(wanted) / log(max(growth, 1.01)))
-        most = self.best.cost
-        self.target = most if most - self.proven < 2 * self._step else self.proven + self._step
+        seconds_taken, self._seconds_left = self._seconds_left - seconds_left, seconds_left
+        possible = _SAFE_SHARE * seconds_left / seconds_taken if seconds_taken > 0 else inf
+        growth_wanted = possible if _FINAL_GROWTH[0] < possible < _FINAL_GROWTH[1] else _GROWTH
+        nodes_before, self._last_nodes = self._last_nodes, self.nodes - self._first_node
+        self._first_node = self.nodes
+        growth = (self._last_nodes + _MIN_NODES) / (nodes_before + _MIN_NODES)
+        self._step *= min(2.0, log(growth_wanted) / log(max(growth, 1.01)))
+        best_cost = self.best.cost
+        self.target = best_cost if best_cost - self.proven < 2 * self._step else self.proven + self._step
         self.start()
 
     def start(self) -> None:
@@ -118,15 +119,15 @@ class CutTree:
             self._decide(node, take=take)
 
     def _decide(self, node: _Open, *, take: bool) -> None:
-        """Add the next cut of a node, or leave it out; nodes that cannot beat the target are dropped."""
+        """Add the next cut of a node, or leave it out; drop the new node if it cannot beat the target."""
         from shoal.algorithms.order_cuts.nodes import decide
         from shoal.algorithms.order_cuts.tables import HEAD
 
         problem_cuts = self.problem_cuts
         state = node.state.copy()
-        codes, sizes, labels, begins, gone, bound, following, cost, head = decide(
+        codes, sizes, labels, begins, suppressed, bound, following, cost, head = decide(
             *node.table, state, problem_cuts.begins, node.cut, take,
-            problem_cuts.k, problem_cuts.records, problem_cuts.limit, node.gone,
+            problem_cuts.k, problem_cuts.records, problem_cuts.limit, node.suppressed,
             min(self.target, self.best.cost), problem_cuts.minority,
         )  # fmt: skip
         self.nodes += 1
@@ -134,4 +135,4 @@ class CutTree:
             self.best = problem_cuts.head(head == HEAD)
         if below(bound, min(self.target, self.best.cost)):
             table = codes, sizes, labels, begins
-            self.stack.append(_Open(max(bound, node.bound), following, state, table, gone))
+            self.stack.append(_Open(max(bound, node.bound), following, state, table, suppressed))

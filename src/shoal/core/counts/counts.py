@@ -29,13 +29,13 @@ NO_FIELDS = np.empty((0, 4), np.int64)  # passed if no fields are rewritten
 class Domain:
     """The distinct values of one column, in a canonical order; the code of a value is its position.
 
-    Values with the same text in a release share one code; `codes` then maps values to codes.
+    Values that have the same text in a release share a code. Then `codes` maps values to codes.
     """
 
     name: str
     values: Sequence[object]  # as the engine stores them; a null is None
-    texts: tuple[str | None, ...]  # as hierarchies read them; texts that occur only in a population come last
-    codes: IntArray | None = None  # the code of each value, then of those that occur only in a population
+    texts: tuple[str | None, ...]  # as hierarchies read them; those that occur only in a population are last
+    codes: IntArray | None = None  # the code of each value; those that occur only in a population are last
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -49,9 +49,9 @@ class Domain:
 
     @cached_property
     def bits(self) -> int:
-        """The width of a field for every code, including codes that were merged later."""
-        most = len(self.texts if self.codes is None else self.codes)
-        return max(1, (most - 1).bit_length())
+        """The width of a field that can store every code, including codes that were merged."""
+        count = len(self.texts if self.codes is None else self.codes)
+        return max(1, (count - 1).bit_length())
 
 
 @dataclass(frozen=True)
@@ -79,13 +79,16 @@ def layout(widths: Sequence[int]) -> tuple[Field, ...]:
 
 
 def moves(old: Sequence[Field], new: Sequence[Field]) -> IntArray:
-    """Return how fields move (word, shift, mask, new word, new shift); adjacent fields move together."""
+    """Return the moves of fields (word, shift, mask, new word, new shift).
+
+    Neighbouring fields that move by the same distance are one move.
+    """
     groups: list[list[int]] = []
     for a, b in zip(old, new, strict=True):
-        last = groups[-1] if groups else [-1] * 5
-        by = a.shift - last[1]
-        if (a.word, b.word, b.shift) == (last[0], last[3], last[4] + by) and by > 0:
-            last[2] |= a.mask << by
+        previous = groups[-1] if groups else [-1] * 5
+        distance = a.shift - previous[1]
+        if (a.word, b.word, b.shift) == (previous[0], previous[3], previous[4] + distance) and distance > 0:
+            previous[2] |= a.mask << distance
         else:
             groups.append([a.word, a.shift, a.mask, b.word, b.shift])
     return np.array(groups)
@@ -108,7 +111,7 @@ class SensitiveCounts:
         return self.keys & ((1 << self.bits) - 1)
 
     def moved(self, inverse: IntArray) -> SensitiveCounts:
-        """Move the combinations to new rows and sum entries that become equal."""
+        """Move the combinations to new rows, and sum the counts of entries that become equal."""
         from shoal.core.counts.kernels import roll_up_word
 
         row = np.array([(0, self.bits, (1 << (WORD_BITS - self.bits)) - 1, 0)])
@@ -145,13 +148,13 @@ class SizeHistogram:
 class Counts(ABC):
     """Distinct combinations with their counts, and the sensitive values in each."""
 
-    remote: ClassVar[bool]  # the combinations are in an engine
+    remote: ClassVar[bool]  # whether the combinations are in an engine
 
     fields: tuple[Field, ...]  # one per quasi-identifier
     keys: IntArray  # (words, combinations): only for counts in memory
     sizes: IntArray  # (combinations,)
-    sensitive: Mapping[str, SensitiveCounts]  # if the counts are remote: of the whole table only
-    population: InMemoryCounts | None  # the records are a sample of it; it has the same codes
+    sensitive: Mapping[str, SensitiveCounts]  # if the counts are remote: for the whole table only
+    population: InMemoryCounts | None  # the counts of the population, with the same codes
 
     @abstractmethod
     def __len__(self) -> int:
@@ -195,11 +198,11 @@ class Counts(ABC):
 
     @abstractmethod
     def roll_up(self, groups: Mapping[int, IntArray]) -> Counts:
-        """Replace codes of some columns by their groups, in one pass, and sum counts of equal keys."""
+        """Replace the codes of some columns by their groups, and sum the counts of equal keys."""
 
     @abstractmethod
     def project(self, columns: Sequence[int]) -> Counts:
-        """Keep some columns, repacked in this order, and sum counts of equal keys."""
+        """Keep some columns, repacked in this order, and sum the counts of equal keys."""
 
     @abstractmethod
     def totals(self, column: int, length: int) -> IntArray:
@@ -207,11 +210,11 @@ class Counts(ABC):
 
     @abstractmethod
     def histogram(self, sensitive: str | None = None) -> SizeHistogram:
-        """Measure classes by size, or by the distinct values of a sensitive column."""
+        """Return the histogram of class sizes, or of the number of distinct sensitive values per class."""
 
     @abstractmethod
     def histogram_of_column(self, column: int) -> SizeHistogram:
-        """Measure the classes of the other columns by the distinct values of one column."""
+        """Return the histogram of the distinct values of one column in the classes of the other columns."""
 
     @abstractmethod
     def records_below(self, least: int) -> int:

@@ -1,7 +1,7 @@
-"""Diversity: the l of each class by the values of a sensitive column, as a whole number of steps.
+"""Diversity: the largest l for which a class is l-diverse, as a whole number of steps.
 
-A class satisfies distinct or entropy l-diversity, or recursive (c,l)-diversity for a fixed c, if its l is
-large enough (Machanavajjhala et al. 2007). One number per class is therefore enough to test every l.
+There are three kinds (Machanavajjhala et al. 2007): distinct, entropy, and recursive (c,l)-diversity for a
+fixed c. One number per class is enough to test every l.
 """
 
 from __future__ import annotations

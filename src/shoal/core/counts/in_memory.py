@@ -35,7 +35,7 @@ class InMemoryCounts(Counts):
     keys: IntArray  # (words, combinations)
     sizes: IntArray  # (combinations,)
     sensitive: Mapping[str, SensitiveCounts]
-    population: InMemoryCounts | None = None  # the records are a sample of it; it has the same codes
+    population: InMemoryCounts | None = None  # the counts of the population, with the same codes
 
     def __len__(self) -> int:
         return len(self.sizes)
@@ -90,14 +90,14 @@ class InMemoryCounts(Counts):
         return SizeHistogram.of(distinct, classes.sizes)
 
     def without(self, column: int) -> tuple[InMemoryCounts, IntArray]:
-        """Drop a column; also return the number of its distinct values in each remaining class."""
+        """Drop a column; also return the number of its distinct values in each class of the others."""
         kept = [other for other in range(len(self.fields)) if other != column]
         values = replace(self, sizes=np.ones_like(self.sizes))
         # Both projections group the same keys, so the classes have the same order.
         return self.project(kept), values.project(kept).sizes
 
     def values_of(self, column: int) -> tuple[InMemoryCounts, SensitiveCounts]:
-        """Drop a column; also return how often each of its values occurs in each remaining class."""
+        """Drop a column; also return how often each of its values occurs in each class of the others."""
         bits = self.fields[column].mask.bit_length()
         entries = SensitiveCounts((np.arange(len(self)) << bits) | self.codes(column), self.sizes, bits)
         kept = [other for other in range(len(self.fields)) if other != column]
@@ -116,14 +116,14 @@ class InMemoryCounts(Counts):
 
     def sizes_of(self, keys: IntArray) -> IntArray:
         """Return the number of records of each given combination (words, rows), or 0."""
-        both = np.concatenate((self.keys, keys), axis=1)
-        order = np.argsort(both[0]) if len(both) == 1 else np.lexsort(both)
-        fresh = np.any(np.diff(both[:, order], axis=1, prepend=-1), axis=0)  # no key is below 0
-        row = np.empty(len(order), np.int64)
-        row[order] = np.cumsum(fresh) - 1
+        all_keys = np.concatenate((self.keys, keys), axis=1)
+        order = np.argsort(all_keys[0]) if len(all_keys) == 1 else np.lexsort(all_keys)
+        is_first = np.any(np.diff(all_keys[:, order], axis=1, prepend=-1), axis=0)  # no key is below 0
+        key_number = np.empty(len(order), np.int64)
+        key_number[order] = np.cumsum(is_first) - 1
         records = np.zeros(len(order), np.int64)
-        records[row[: len(self)]] = self.sizes
-        sizes: IntArray = records[row[len(self) :]]
+        records[key_number[: len(self)]] = self.sizes
+        sizes: IntArray = records[key_number[len(self) :]]
         return sizes
 
     def widened(self, widths: Sequence[int]) -> InMemoryCounts:
@@ -146,18 +146,18 @@ class InMemoryCounts(Counts):
     def roll_up(self, groups: Mapping[int, IntArray]) -> InMemoryCounts:
         from shoal.core.counts.kernels import roll_up_words
 
-        moved, start = [], 0
+        field_rows, map_start = [], 0
         for column, codes in groups.items():
             field = self.fields[column]
-            moved.append((field.word, field.shift, field.mask, start))
-            start += len(codes)
+            field_rows.append((field.word, field.shift, field.mask, map_start))
+            map_start += len(codes)
         maps = next(iter(groups.values())) if len(groups) == 1 else np.concatenate(list(groups.values()))
         inverse = np.empty(len(self), np.int64) if self.sensitive else NO_INVERSE
         if len(self.keys) == 1:
-            word, sizes = self._grouped(self.keys[0], np.array(moved), maps, inverse)
+            word, sizes = self._grouped(self.keys[0], np.array(field_rows), maps, inverse)
             keys = word.reshape(1, -1)
         else:
-            keys, sizes = roll_up_words(self.keys, self.sizes, np.array(moved), maps, inverse)
+            keys, sizes = roll_up_words(self.keys, self.sizes, np.array(field_rows), maps, inverse)
         population = self.population.roll_up(groups) if self.population else None
         return InMemoryCounts(self.fields, keys, sizes, self._moved(inverse), population)
 
@@ -174,7 +174,7 @@ class InMemoryCounts(Counts):
         if words > 1:
             keys, sizes = roll_up_words(packed, self.sizes, NO_FIELDS, NO_INVERSE, inverse)
             return InMemoryCounts(fields, keys, sizes, self._moved(inverse), population)
-        if cells <= 2 * len(self) and not self.sensitive:  # an array with a cell per possible key is faster
+        if cells <= 2 * len(self) and not self.sensitive:  # an array with an element per key is faster
             word, sizes = add_up_cells(packed[0], self.sizes, cells)
         else:
             word, sizes = self._grouped(packed[0], NO_FIELDS, NO_INVERSE, inverse)
@@ -198,7 +198,7 @@ class InMemoryCounts(Counts):
 
 
 def of_sizes(sizes: IntArray, sensitive: Mapping[str, SensitiveCounts] | None = None) -> InMemoryCounts:
-    """Build counts from sizes and sensitive values only; the combinations are not known."""
+    """Create counts without keys, from sizes and sensitive values only."""
     return InMemoryCounts((), np.empty((0, len(sizes)), np.int64), sizes, sensitive or {})
 
 
@@ -208,9 +208,9 @@ def from_joint(
     keys: IntArray,  # (words, rows): the quasi-identifiers' fields, then the sensitive ones'
     sizes: IntArray,  # (rows,)
 ) -> InMemoryCounts:
-    """Build counts from keys that an engine grouped by quasi-identifiers and sensitive columns."""
+    """Create counts from keys that an engine has grouped by quasi-identifiers and sensitive columns."""
     fields = layout([*widths, *sensitive.values()])
-    quasi, rest = fields[: len(widths)], fields[len(widths) :]
+    quasi, sensitive_fields = fields[: len(widths)], fields[len(widths) :]
     # The result must not depend on the order of the rows.
     order = np.argsort(keys[0]) if len(keys) == 1 else np.lexsort(keys)
     keys, sizes = np.ascontiguousarray(keys[:, order]), sizes[order]
@@ -218,16 +218,16 @@ def from_joint(
         empty = {name: SensitiveCounts(sizes, sizes, bits) for name, bits in sensitive.items()}
         return InMemoryCounts(quasi, keys, sizes, empty)
     combination = keys[: quasi[-1].word + 1].copy()
-    for field in rest:
+    for field in sensitive_fields:
         if field.word < len(combination):
             combination[field.word] &= ~(field.mask << field.shift)
     order = np.lexsort(combination)
     combination, sizes = combination[:, order], sizes[order]
-    fresh = np.ones(len(sizes), np.bool_)
-    fresh[1:] = (combination[:, 1:] != combination[:, :-1]).any(axis=0)
-    starts, row = np.flatnonzero(fresh), np.cumsum(fresh) - 1
+    is_first = np.ones(len(sizes), np.bool_)
+    is_first[1:] = (combination[:, 1:] != combination[:, :-1]).any(axis=0)
+    starts, row = np.flatnonzero(is_first), np.cumsum(is_first) - 1
     tables = {}
-    for (name, bits), field in zip(sensitive.items(), rest, strict=True):
+    for (name, bits), field in zip(sensitive.items(), sensitive_fields, strict=True):
         codes = (keys[field.word][order] >> field.shift) & field.mask
         tables[name] = _entries((row << bits) | codes, sizes, bits)
     unique = np.ascontiguousarray(combination[:, starts])
@@ -242,11 +242,11 @@ def _entries(keys: IntArray, sizes: IntArray, bits: int) -> SensitiveCounts:
     return SensitiveCounts(keys[starts], np.add.reduceat(sizes, starts), bits)
 
 
-def gathered(counts: Counts, of: IntArray) -> InMemoryCounts:
+def gathered(counts: Counts, class_of: IntArray) -> InMemoryCounts:
     """Merge combinations into classes numbered from 0; combinations numbered -1 are left out."""
-    inside = of >= 0
-    sizes = np.bincount(of[inside], counts.sizes[inside]).astype(np.int64)
-    sensitive = {name: _followed(entries, of) for name, entries in counts.sensitive.items()}
+    inside = class_of >= 0
+    sizes = np.bincount(class_of[inside], counts.sizes[inside]).astype(np.int64)
+    sensitive = {name: _followed(entries, class_of) for name, entries in counts.sensitive.items()}
     return of_sizes(sizes, sensitive)
 
 
@@ -260,11 +260,11 @@ def selected(counts: Counts, rows: IntArray) -> InMemoryCounts:
     )
 
 
-def _followed(entries: SensitiveCounts, of: IntArray) -> SensitiveCounts:
+def _followed(entries: SensitiveCounts, new_row: IntArray) -> SensitiveCounts:
     """Move sensitive values with their combinations; combinations numbered -1 are left out."""
     from shoal.core.counts.kernels import roll_up_word
 
-    rows = of[entries.rows]
+    rows = new_row[entries.rows]
     inside = rows >= 0
     keys = (rows[inside] << entries.bits) | entries.codes[inside]
     keys, counts = roll_up_word(keys, entries.counts[inside], NO_FIELDS, NO_INVERSE, NO_INVERSE)

@@ -1,8 +1,8 @@
 """Compiled loops over counts: arrays in, arrays out, no Python objects.
 
-Kernels that Python calls have an equivalent in NumPy (numpy_kernels). Keys are first rewritten field by
-field in simple loops that the compiler vectorizes. Equal keys are then found with an open-addressing hash
-table whose slots hold row numbers of the result.
+Kernels that Python calls have an equivalent in NumPy (`numpy_kernels`). To roll up counts, keys are first
+rewritten field by field, in simple loops that the compiler vectorizes. Equal keys are then found with an
+open-addressing hash table whose slots contain row numbers of the result.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ def group(
         bits += 1
     spread = np.uint64(64 - bits)
     last = slots.shape[0] - 1
-    want_inverse = inverse.shape[0] > 0
+    fill_inverse = inverse.shape[0] > 0
     slots[:] = -1
     distinct = 0
     for row in range(keys.shape[0]):
@@ -138,7 +138,7 @@ def group(
                 out_counts[at] += counts[row]
                 break
             slot = (slot + 1) & last
-        if want_inverse:
+        if fill_inverse:
             inverse[row] = at
     return distinct
 
@@ -178,8 +178,8 @@ def add_up_cells(keys: IntArray, counts: IntArray, size: int) -> tuple[IntArray,
 class Output(NamedTuple):
     """The histograms of several nodes, one after the other."""
 
-    kept: int  # the bits of a key that identify a class; the others are a sensitive code. -1: no code
-    ends: IntArray  # (nodes + 1,): the number of nodes, then where the values of each end; empty: no result
+    kept: int  # the bits of a key that identify a class; the others are a sensitive code. -1: no such code
+    ends: IntArray  # (nodes + 1,): the number of nodes, then where the values of each node end
     classes: IntArray  # (nodes,)
     values: IntArray  # (room,): the measures of classes, ascending within a node
     records: IntArray  # (room,): the records in classes of that measure
@@ -199,9 +199,9 @@ def spread_classes(
     sizes: IntArray,
     output: Output,
 ) -> bool:
-    """Append the histogram of a node, and return whether there was room for it.
+    """Append the histogram of a node to the output; return False if the output is full.
 
-    With a sensitive code, classes are measured by size and l together.
+    With a sensitive code, the measure of a class combines its size and its l.
     """
     node = output.ends[0]
     begin = output.ends[node] if node > 0 else 0
@@ -304,7 +304,7 @@ def _sort(keys: IntArray, values: IntArray) -> None:
 def _spread(
     values: IntArray, weights: IntArray, tally: IntArray, out_values: IntArray, out_weights: IntArray
 ) -> int:
-    """Sum weights by value, ascending; return the number of distinct values, or -1 without room."""
+    """Sum weights by value, ascending; return the number of distinct values, or -1 if the output is full."""
     distinct = 0
     greatest = 0
     for row in range(values.shape[0]):
@@ -353,7 +353,7 @@ def sum_by_value(
 
 @compiled
 def _insert(value: int, weight: int, length: int, out_values: IntArray, out_weights: IntArray) -> int:
-    """Insert a weight into ascending values; return the new length, or -1 without room."""
+    """Insert a weight into ascending values; return the new length, or -1 if the array is full."""
     position = length
     while position > 0 and out_values[position - 1] > value:
         position -= 1

@@ -50,7 +50,7 @@ def rewrite(keys: IntArray, shift: int, mask: int, groups: IntArray) -> None:
 
 
 def table_size(rows: int) -> int:
-    """Return the size of a hash table, which NumPy does not need."""
+    """Return 0, because NumPy needs no hash table."""
     return 0
 
 
@@ -67,14 +67,14 @@ def group(
         return 0
     order = np.argsort(keys)
     ordered = keys[order]
-    fresh = np.empty(len(keys), np.bool_)
-    fresh[0] = True
-    np.not_equal(ordered[1:], ordered[:-1], out=fresh[1:])
-    starts = np.flatnonzero(fresh)
+    is_first = np.empty(len(keys), np.bool_)
+    is_first[0] = True
+    np.not_equal(ordered[1:], ordered[:-1], out=is_first[1:])
+    starts = np.flatnonzero(is_first)
     out_keys[: len(starts)] = ordered[starts]
     np.add.reduceat(counts[order], starts, out=out_counts[: len(starts)])
     if len(inverse):
-        inverse[order] = np.cumsum(fresh) - 1
+        inverse[order] = np.cumsum(is_first) - 1
     return len(starts)
 
 
@@ -102,7 +102,7 @@ def spread_classes(
     sizes: IntArray,
     output: Output,
 ) -> bool:
-    """Append the histogram of a node, and return whether there was room for it."""
+    """Append the histogram of a node to the output; return False if the output is full."""
     node = int(output.ends[0])
     begin = int(output.ends[node]) if node else 0
     measures, weights = counts, counts
@@ -137,7 +137,7 @@ def measure_diversity(
         totals, ends = np.cumsum(counts[order]), np.cumsum(measures)
         row = rows[order]
         tails = totals - (totals[ends - 1] - sizes)[row]
-        enough = counts[order][ends - 1][row] < c * tails  # tails grow: true from the first that is enough
+        enough = counts[order][ends - 1][row] < c * tails  # stays true, because tails grow
         measures[:] = np.bincount(row[enough], minlength=len(sizes))
     np.minimum(measures, MOST_L, out=measures)
 
@@ -146,16 +146,16 @@ def _first_rows(words: IntArray) -> tuple[IntArray, IntArray]:
     """Return the first row of each distinct key, ascending, and the number of each row's key."""
     order = np.argsort(words[0]) if len(words) == 1 else np.lexsort(words)
     ordered = words[:, order]
-    fresh = np.ones(len(order), np.bool_)
-    np.any(ordered[:, 1:] != ordered[:, :-1], axis=0, out=fresh[1:])
+    is_first = np.ones(len(order), np.bool_)
+    np.any(ordered[:, 1:] != ordered[:, :-1], axis=0, out=is_first[1:])
     if not len(order):
         return order, order
-    firsts = np.minimum.reduceat(order, np.flatnonzero(fresh))
+    firsts = np.minimum.reduceat(order, np.flatnonzero(is_first))
     appearance = np.argsort(firsts)
     rank = np.empty(len(firsts), np.int64)
     rank[appearance] = np.arange(len(firsts))
     row = np.empty(len(order), np.int64)
-    row[order] = rank[np.cumsum(fresh) - 1]
+    row[order] = rank[np.cumsum(is_first) - 1]
     return firsts[appearance], row
 
 

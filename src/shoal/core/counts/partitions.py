@@ -1,10 +1,10 @@
-"""Roll-ups of many combinations, in partitions that fit the cache and on several cores.
+"""Roll-ups of many combinations on several cores, in partitions that fit in the processor's cache.
 
-A hash table of millions of keys misses the cache at nearly every row. Here rows are first moved to partitions
-by a hash of their key, so that the table of each partition fits the cache. If most rows merge, as estimated
-from a sample of the keys, one table is small enough, and the rows are not moved.
+A hash table of millions of keys misses the cache at nearly every row. So rows are first moved to partitions
+by a hash of their key, and the table of each partition fits in the cache. If a sample of the keys shows that
+most rows merge, one table is small enough, and rows are not moved.
 
-The method and the order of the result depend on the keys alone, so they are the same for any number of cores.
+The method and the order of the result depend only on the keys, not on the number of cores.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from shoal.core.counts.kernels import group, rewrite, table_size
 MANY = 400_000  # with fewer rows, a roll-up in one table on one core is as fast
 _PARTS = 256
 _SAMPLE = 4096
-_MERGING = 0.5  # if a smaller share of the sampled keys is distinct, most rows merge
+_MERGING = 0.5  # if the share of distinct keys in the sample is smaller, most rows merge
 _MOST_CORES = 8
 _MIXER = np.uint64(0xD6E8FEB86659FD93)  # odd; differs from the factor of the hash tables, to use slots evenly
 
@@ -38,7 +38,7 @@ def cores() -> int:
 
 @dataclass(frozen=True)
 class RollUpBuffers:
-    """Arrays that roll-ups reuse: fresh memory costs as much as grouping."""
+    """Arrays that roll-ups reuse, because allocating memory takes as long as grouping."""
 
     moved: IntArray  # (rows,): keys before they are grouped
     scattered: IntArray  # (2, rows): keys and counts by partition
@@ -113,7 +113,7 @@ def _in_partitions(
     out_counts: IntArray,
     space: RollUpBuffers,
 ) -> int:
-    """Group each partition; its rows keep their order, independent of the chunks."""
+    """Group each partition; rows keep their order, whatever the chunks are."""
     totals = sizes.sum(axis=0)
     begins = np.cumsum(totals) - totals
     positions = begins + np.cumsum(sizes, axis=0) - sizes
@@ -124,11 +124,11 @@ def _in_partitions(
             for number, chunk in enumerate(chunks)
         ]
     )
-    shares = np.searchsorted(begins, [chunk.start for chunk in chunks[1:]])
-    parts = [slice(*ends) for ends in pairwise([0, *shares.tolist(), _PARTS])]
+    first_parts = np.searchsorted(begins, [chunk.start for chunk in chunks[1:]])
+    parts = [slice(*ends) for ends in pairwise([0, *first_parts.tolist(), _PARTS])]
     distinct = np.zeros(_PARTS, np.int64)
-    room = len(space.slots) // len(parts)
-    tables = [space.slots[number * room :][:room] for number in range(len(parts))]
+    table_space = len(space.slots) // len(parts)
+    tables = [space.slots[number * table_space :][:table_space] for number in range(len(parts))]
     _on_cores(
         [
             _job(
@@ -138,10 +138,12 @@ def _in_partitions(
             for part, table in zip(parts, tables, strict=True)
         ]
     )  # fmt: skip
-    goals = np.cumsum(distinct) - distinct
+    targets = np.cumsum(distinct) - distinct
     _on_cores(
         [
-            _job(_copy_parts, keys, records, begins[part], distinct[part], goals[part], out_keys, out_counts)
+            _job(
+                _copy_parts, keys, records, begins[part], distinct[part], targets[part], out_keys, out_counts
+            )
             for part in parts
         ]
     )
@@ -159,12 +161,13 @@ def _merged(
 ) -> int:
     """Group each chunk, then group the results; keys stay in order of first appearance."""
     keys, records = space.scattered[:, : len(moved)]
-    room = len(space.slots) // len(chunks)
+    table_space = len(space.slots) // len(chunks)
     distinct = [0] * len(chunks)
 
     def group_chunk(number: int) -> None:
         chunk = chunks[number]
-        table = _table(space.slots[number * room :][:room], min(cells, chunk.stop - chunk.start))
+        slots = space.slots[number * table_space :][:table_space]
+        table = _table(slots, min(cells, chunk.stop - chunk.start))
         distinct[number] = group.machine(
             moved[chunk], counts[chunk], table, keys[chunk], records[chunk], NO_INVERSE
         )
@@ -193,7 +196,7 @@ def _chunks(rows: int) -> list[slice]:
 
 
 def _table(slots: IntArray, rows: int) -> IntArray:
-    """Return the hash table for this number of rows: in the working space, if there is room."""
+    """Return a hash table for this number of rows, in the working space if it is large enough."""
     size = _slots(rows)
     return slots[:size] if size <= len(slots) else np.empty(size, np.int32)
 
@@ -203,7 +206,7 @@ def _job(function: Callable[..., object], *arguments: object) -> Callable[[], ob
 
 
 def _on_cores(jobs: Sequence[Callable[[], object]]) -> None:
-    """Run jobs at the same time, the first in this thread, and raise the first error of any."""
+    """Run jobs at the same time, the first in this thread; raise the first error."""
     errors: list[BaseException] = []
 
     def run(job: Callable[[], object]) -> None:
@@ -228,7 +231,7 @@ def _on_cores(jobs: Sequence[Callable[[], object]]) -> None:
 def _move(
     keys: IntArray, kept: int, fields: IntArray, maps: IntArray, moved: IntArray, sizes: IntArray
 ) -> None:
-    """Map fields of keys to groups, and count the keys of each partition if sizes are wanted."""
+    """Map fields of keys to groups, and count the keys of each partition unless `sizes` is empty."""
     for row in range(keys.shape[0]):
         moved[row] = keys[row] & kept
     for field in range(fields.shape[0]):
@@ -264,13 +267,13 @@ def _group_parts(
 
 @compiled
 def _copy_parts(
-    keys: IntArray, counts: IntArray, begins: IntArray, distinct: IntArray, goals: IntArray,
+    keys: IntArray, counts: IntArray, begins: IntArray, distinct: IntArray, targets: IntArray,
     out_keys: IntArray, out_counts: IntArray,
 ) -> None:  # fmt: skip
     for part in range(begins.shape[0]):
         for row in range(distinct[part]):
-            out_keys[goals[part] + row] = keys[begins[part] + row]
-            out_counts[goals[part] + row] = counts[begins[part] + row]
+            out_keys[targets[part] + row] = keys[begins[part] + row]
+            out_counts[targets[part] + row] = counts[begins[part] + row]
 
 
 @compiled

@@ -1,7 +1,7 @@
 """Counts that stay in an engine because they do not fit in memory.
 
-They have the interface of `Counts`. The result of a roll-up or projection is fetched as soon as it fits in
-memory. If it is larger, each method runs an aggregate query instead.
+The result of a roll-up or projection is fetched as soon as it fits in memory. Until then, each method runs an
+aggregate query.
 """
 
 from __future__ import annotations
@@ -32,24 +32,27 @@ class Store(ABC):
 
     @abstractmethod
     def grouped(self, maps: Mapping[int, IntArray], kept: Sequence[int]) -> tuple[IntArray, IntArray]:
-        """Keep some fields, repacked in this order, with mapped codes; return keys and numbers of records."""
+        """Map codes to groups, keep some fields, and group; return keys and numbers of records.
+
+        The fields are repacked in the order of `kept`.
+        """
 
     @abstractmethod
     def size_counts(self, maps: Mapping[int, IntArray], kept: Sequence[int]) -> tuple[IntArray, IntArray]:
-        """Group like `grouped`; return the distinct group sizes, ascending, and how many groups have each."""
+        """Group like `grouped`; return the sizes that occur, ascending, and how many groups have each."""
 
     @abstractmethod
     def distinct_counts(
         self, maps: Mapping[int, IntArray], kept: Sequence[int], beside: int
     ) -> tuple[IntArray, IntArray, IntArray]:
-        """Group like `grouped`; return the distinct numbers of codes of one more field, ascending.
+        """Group like `grouped`, and count the distinct codes of the field `beside` in each group.
 
-        Also returns the number of records and the number of groups for each of these numbers.
+        Return the counts that occur, ascending, and the number of records and of groups for each of them.
         """
 
     @abstractmethod
     def sample(self, step: int, kept: Sequence[int]) -> tuple[IntArray, IntArray]:
-        """Return about one in `step` keys of some fields, independent of row order, with their records."""
+        """Return about one in `step` keys of some fields, with their records, whatever the row order is."""
 
 
 class RemoteCounts(Counts):
@@ -184,7 +187,7 @@ class RemoteCounts(Counts):
 
     @property
     def _fits_in_memory(self) -> bool:
-        """Whether all combinations fit in memory, by an upper bound or by an exact count."""
+        """Whether all combinations fit in memory; they are counted only if an upper bound is too large."""
         codes = [
             int(self.maps[field].max()) + 1 if field in self.maps else self.store.sizes[field]
             for field in (*self.columns, *self._distinct_fields)
@@ -216,9 +219,9 @@ class RemoteCounts(Counts):
 
     def in_memory(self) -> InMemoryCounts:
         if not self._fits_in_memory:
-            what = "classes with their sensitive values" if self.sensitive_fields else "classes"
+            noun = "classes with their sensitive values" if self.sensitive_fields else "classes"
             raise DataError(
-                f"{self._rows:,} {what} do not fit in the memory that this run may use.",
+                f"{self._rows:,} {noun} do not fit in the memory that this run may use.",
                 code="out-of-memory",
                 advice=[
                     Change("memory_limit", action="Raise {}"),

@@ -1,14 +1,14 @@
-"""Subsets of columns: each column is kept or dropped, and a subset is counted from the counts of a superset.
+"""Subsets of columns: a subset is counted from the counts of a superset.
 
-A set of columns is a sorted tuple of their indices. The measure of a class is its size, its l for a sensitive
-column, or its size if its l is large enough and 0 otherwise. The k of a set, given a limit of suppressed
-records, is the largest measure such that at most that many records are in classes below it (Zare-Mirakabad,
-Jantan and Bressan 2008).
+A set of columns is a sorted tuple of their indices. The *measure* of a class is its size, or its l for a
+sensitive column, or both: its size if its l is large enough, and 0 otherwise. The *k* of a set, for a limit
+of suppressed records, is the largest measure such that at most that many records are in classes below it
+(Zare-Mirakabad, Jantan and Bressan 2008).
 
-Lemma: the k of a superset is never larger, whatever the limit. Its classes are contained in those of the set,
-so none of them has a larger measure; every record in a class below k therefore stays in such a class. For
-entropy and recursive l-diversity, a part of a class may have a larger l than the class. At least one part has
-an l that is not larger, so the lemma holds if nothing is suppressed.
+Lemma: the k of a superset is never larger. Each class of the superset is contained in a class of the set, so
+its measure is not larger. Every record in a class below k therefore stays in such a class. For entropy and
+recursive l-diversity, a part of a class may have a larger l than the class, but at least one part has not. So
+for these the lemma holds only if nothing is suppressed.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _MOST_HELD = 1 << 21  # maximum number of sets whose result is kept in memory: a
 
 @dataclass(frozen=True)
 class Curve:
-    """The number of records in classes below each measure, which is the cost of suppression."""
+    """The number of records in classes below each measure: how many must be suppressed to reach it."""
 
     measures: IntArray  # (steps,): ascending
     below: IntArray  # (steps + 1,): records in classes of a smaller measure; the last is all records
@@ -80,9 +80,11 @@ class Source:
 
     counts: Counts
     columns: ColumnIndices  # the column of each field
-    sensitive: bool = False  # the last field is the sensitive column, in addition to `columns`
+    sensitive: bool = False  # whether there is one more field, the last one, for a sensitive column
     diversity: Diversity = DISTINCT  # the kind of its l
-    least_l: int = 0  # the l, in steps, that a class needs in addition to its size; 0: measure classes by l
+    least_l: int = (
+        0  # the l, in steps, that a class needs to be measured by size; 0: classes are measured by l
+    )
 
     def monotone(self, limit: int) -> bool:
         """Return whether the k of a superset is never larger."""
@@ -114,7 +116,7 @@ class Source:
 
     @property
     def _counts_values(self) -> bool:
-        """Whether the measure is the number of distinct values, which an engine counts, too."""
+        """Whether the measure is the number of distinct values, which an engine can count."""
         return self.diversity.kind == "distinct" and not self.least_l
 
     def histogram(self) -> SizeHistogram:
@@ -136,7 +138,7 @@ class Source:
 
 @dataclass
 class TimeLimit:
-    """When to stop, and where to report progress."""
+    """When a search must stop, and the callback for its progress."""
 
     until: float = math.inf  # as returned by time.monotonic
     tell: Progress = quiet
@@ -147,7 +149,7 @@ class TimeLimit:
 
 @dataclass
 class Search(Generic[T]):
-    """The result of a search through sets, complete or stopped early."""
+    """The result of a search over sets of columns, which may have been stopped early."""
 
     whole: T  # the value for all columns together
     safe: dict[ColumnIndices, T] = field(default_factory=dict)
@@ -182,9 +184,9 @@ def search(
     max_size: int | None = None,
     prune: bool = True,
 ) -> Search[T]:
-    """Search level by level; a superset of an unsafe set is unsafe and never counted.
+    """Evaluate sets of columns, small sets first. With `prune`, supersets of unsafe sets are not counted.
 
-    If this does not hold, search without `prune`: every set is then counted.
+    `prune` is valid only if every superset of an unsafe set is unsafe.
     """
     whole = judge(source.curve())
     result = Search(whole)
@@ -194,24 +196,24 @@ def search(
     level: list[ColumnIndices] = [(column,) for column in source.columns]
     with _stoppable(), compile_events(limits.tell), _threads(source) as each:
         while level:
-            size, kept = len(level[0]), []
+            size, extended = len(level[0]), []
             for done, (columns, value) in enumerate(_judged(each, source, level, judge, limits), 1):
                 result.counts += 1
                 (result.safe if safe(value) else result.unsafe)[columns] = value
                 if safe(value) or not prune:
-                    kept.append(columns)
+                    extended.append(columns)
                 limits.tell(f"sets of {size}", done, len(level))
                 if limits.over() or result.counts == _MOST_HELD:
                     return result
             if len(level) == _MOST_OF_SIZE:  # there may be more of this size
                 return result
             result.full_size = size
-            level = list(islice(_joined(kept, limits), _MOST_OF_SIZE)) if size != max_size else []
+            level = list(islice(_joined(extended, limits), _MOST_OF_SIZE)) if size != max_size else []
             if limits.over():
                 return result
-            left = tuple(sorted({column for columns in level for column in columns}))
-            if left and left != source.columns:
-                source = source.onto(left)
+            remaining_columns = tuple(sorted({column for columns in level for column in columns}))
+            if remaining_columns and remaining_columns != source.columns:
+                source = source.onto(remaining_columns)
         result.complete = True
     return result
 
@@ -221,8 +223,8 @@ def every_set(
 ) -> tuple[dict[ColumnIndices, T], bool]:
     """Evaluate every set of at most `max_size` columns, each counted from a set with one more column.
 
-    A set is derived from its union with the first column that it lacks, so each is counted once, depth first.
-    The narrowest columns come first, so the largest branches start with the fewest combinations.
+    A set is counted once, depth first, from the set that also has the first column that it lacks. Columns
+    with few values are first, so that the largest branches start with the fewest combinations.
     """
     width = {c: f.mask for c, f in zip(source.columns, source.counts.fields, strict=False)}
     order = sorted(source.columns, key=lambda column: width[column])
@@ -250,7 +252,7 @@ def every_set(
 
 
 def _dropped(positions: ColumnIndices) -> Iterator[ColumnIndices]:
-    """Yield the sets that lack one position, as long as the set contains all positions before it."""
+    """Yield the sets without one position, for positions before which none is missing."""
     for index, position in enumerate(positions):
         if index != position or len(positions) == 1:
             return
@@ -264,34 +266,34 @@ def _judged(
     judge: Judge[T],
     limits: TimeLimit,
 ) -> Iterator[tuple[ColumnIndices, T]]:
-    """Evaluate the sets of a level in order; after the time limit, only those already started."""
+    """Evaluate the sets of a level in order; after the time limit, only those that are already started."""
 
-    def make(part: list[ColumnIndices]) -> list[tuple[ColumnIndices, T]]:
-        made = []
+    def evaluate_part(part: list[ColumnIndices]) -> list[tuple[ColumnIndices, T]]:
+        results = []
         for columns in part:
-            made.append((columns, judge(source.onto(columns).curve())))
+            results.append((columns, judge(source.onto(columns).curve())))
             if time.monotonic() > limits.until:
                 break
-        return made
+        return results
 
     for start in range(0, len(level), _BATCH):
         batch = level[start : start + _BATCH]
-        for made in each(make, [batch[at : at + _PART] for at in range(0, len(batch), _PART)]):
-            yield from made
+        for results in each(evaluate_part, [batch[at : at + _PART] for at in range(0, len(batch), _PART)]):
+            yield from results
 
 
 def _joined(kept: list[ColumnIndices], limits: TimeLimit) -> Iterator[ColumnIndices]:
-    """Yield the sets with one more column whose subsets were all kept, until the time limit."""
-    known = set(kept)
+    """Yield the sets with one more column whose subsets are all in `kept`, until the time limit."""
+    kept_sets = set(kept)
     for index, first in enumerate(kept):  # in lexicographic order: sets with the same start are adjacent
         if limits.over():
             break
         for other in range(index + 1, len(kept)):
             if first[:-1] != kept[other][:-1]:
                 break
-            both = (*first, kept[other][-1])
-            if all(lower in known for lower in _lower(both)):
-                yield both
+            joined_set = (*first, kept[other][-1])
+            if all(lower in kept_sets for lower in _lower(joined_set)):
+                yield joined_set
 
 
 def _lower(columns: ColumnIndices) -> Iterator[ColumnIndices]:
@@ -301,7 +303,7 @@ def _lower(columns: ColumnIndices) -> Iterator[ColumnIndices]:
 
 @contextmanager
 def _stoppable() -> Iterator[None]:
-    """End a search on Ctrl-C and keep its results so far."""
+    """Stop a search on Ctrl-C; its results so far are kept."""
     try:
         with interruptible(), keeping():
             yield

@@ -1,8 +1,8 @@
-"""The base of hierarchy builders: a rule, defined without the data, is bound to the values of a column.
+"""The base class of hierarchy builders: rules that are defined without data, and bound to a column's values.
 
 A rule gives each value its labels from level 1 up. Binding adds level 0 (the value itself), the top group,
-nulls, and codes for "unknown". Nulls and unknown codes join other groups only at the top. A rule with
-`needs_counts` also uses the number of records of each value.
+nulls, and codes for "unknown". Nulls and unknown codes join other groups only at the top. Binding a rule with
+`needs_counts` also needs the number of records of each value.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from shoal.wording import plural
 
 Labels = tuple[str, ...]
 POINT, COMMA = ".", ","
-_EXACT = 15  # number of digits that a float represents exactly
-_MANY = 1_000  # minimum number of texts for which an array is faster
+_EXACT_DIGITS = 15  # number of digits that a float represents exactly
+_MIN_ARRAY_TEXTS = 1_000  # minimum number of texts for which an array is faster
 _PLAIN = re.compile(r"-?[0-9]{1,15}(?:\.[0-9]{1,15})?")
 _NUMBER = re.compile(r"[-+]?[0-9]+(?:\.[0-9]{3})*(?:,[0-9]+)?|[-+]?[0-9]+\.[0-9]+")
 _THOUSANDS = re.compile(r"[-+]?[1-9][0-9]{0,2},[0-9]{3}")
-_PARTED = re.compile(r"[-+]?[1-9][0-9]{0,2}(?:\.[0-9]{3})+,[0-9]+")
+_GROUPED_DECIMAL = re.compile(r"[-+]?[1-9][0-9]{0,2}(?:\.[0-9]{3})+,[0-9]+")
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Builder(ABC):
     unknown: tuple[str, ...] = ()
     """Codes such as `99` or `U` that join the others only at the top."""
     uncovered: str | None = None
-    """The label of one group of all values that the rule does not cover; without it, they are an error."""
+    """The label of a group of all values that the rule does not cover; without it, they are an error."""
 
     keyword: ClassVar[str]
     needs_counts: ClassVar[bool] = False
@@ -55,7 +55,7 @@ class Builder(ABC):
         """Return the labels of each text from level 1 up; None if the rule does not cover it."""
 
     def listed(self) -> Mapping[str, Labels]:
-        """Return the values that the rule lists, with their labels; empty if it lists none."""
+        """Return the values that the rule lists, with their labels; empty if it does not list values."""
         return {}
 
     def depth(self) -> int:
@@ -67,47 +67,51 @@ class Builder(ABC):
         return text in self.unknown
 
     def bind(self, domain: Domain, counts: IntArray | None = None) -> Hierarchy:
-        """Apply the rule to the distinct values of a column; `counts`: the number of records of each."""
-        known = [text for text in domain.texts if text is not None and not self.is_unknown(text)]
-        labels_of = dict(zip(known, self.labels(known), strict=True))
-        uncovered = [text for text, labels in labels_of.items() if labels is None]
+        """Apply the rule to the distinct values of a column; `counts` has the number of records of each."""
+        known_texts = [text for text in domain.texts if text is not None and not self.is_unknown(text)]
+        labels_by_text = dict(zip(known_texts, self.labels(known_texts), strict=True))
+        uncovered = [text for text, labels in labels_by_text.items() if labels is None]
         if uncovered and self.uncovered is None:
             raise self._uncovered(domain, uncovered)
-        given = {text: labels for text, labels in labels_of.items() if labels is not None}
+        labelled = {text: labels for text, labels in labels_by_text.items() if labels is not None}
         listed = self.listed()
         depth = self.depth()
-        top = self._top(listed, given)
-        rest = (self.uncovered or "",) * depth
-        given |= dict.fromkeys(uncovered, rest if top is None else (*rest[:-1], top))
+        top = self._top(listed, labelled)
+        uncovered_labels = (self.uncovered or "",) * depth
+        labelled |= dict.fromkeys(
+            uncovered, uncovered_labels if top is None else (*uncovered_labels[:-1], top)
+        )
         ungrouped = [
-            MISSING if t is None else t for t in domain.texts if t not in given and (t or "" not in listed)
+            MISSING if t is None else t for t in domain.texts if t not in labelled and (t or "" not in listed)
         ]
-        taken = {label for labels in (*listed.values(), *given.values()) for label in labels} - {top}
-        clash = [text for text in ungrouped if depth and (text in taken or ungrouped.count(text) > 1)]
-        if clash:
+        used_labels = {label for labels in (*listed.values(), *labelled.values()) for label in labels} - {top}
+        conflicts = [
+            text for text in ungrouped if depth and (text in used_labels or ungrouped.count(text) > 1)
+        ]
+        if conflicts:
             raise HierarchyError(
-                f"Hierarchy of {domain.name!r}: an unknown code or null and a group share a label.", clash
+                f"Hierarchy of {domain.name!r}: an unknown code or null and a group share a label.", conflicts
             )
         rows = []
         for text in domain.texts:
-            if text is not None and text in given:
-                middle = given[text]
+            if text is not None and text in labelled:
+                labels_above = labelled[text]
             elif text is None and "" in listed:
-                middle = listed[""]
+                labels_above = listed[""]
             else:
-                middle = (MISSING if text is None else text,) * depth
+                labels_above = (MISSING if text is None else text,) * depth
                 if top is not None:
-                    middle = (*middle[:-1], top)
-            rows.append((MISSING if text is None else text, *middle, *((TOP,) if self.top else ())))
+                    labels_above = (*labels_above[:-1], top)
+            rows.append((MISSING if text is None else text, *labels_above, *((TOP,) if self.top else ())))
         present = set(domain.texts)
-        others = [(text, *labels) for text, labels in listed.items() if text and text not in present]
+        absent_rows = [(text, *labels) for text, labels in listed.items() if text and text not in present]
         if self.top:
-            others = [(*row, TOP) for row in others]
+            absent_rows = [(*row, TOP) for row in absent_rows]
         null = domain.texts.index(None) if None in domain.texts else None
         positions = self._positions(domain.texts)
         in_table = set(domain.table_texts)
         counted = [text in in_table or (text or "") in listed for text in domain.texts]
-        hierarchy = nest(domain.name, rows, others, counted)
+        hierarchy = nest(domain.name, rows, absent_rows, counted)
         return replace(hierarchy, null=null, positions=positions, measures=self.scale is not None)
 
     def number(self, text: str) -> Decimal | None:
@@ -119,7 +123,7 @@ class Builder(ABC):
         return floats_of(map(self.number, texts))
 
     def positions_by_scale(self, texts: Sequence[str]) -> Mapping[str, FloatArray]:
-        """Return the position of texts from another source, for each scale that they may be on."""
+        """Return the positions of texts from another source, on each scale that may be theirs."""
         return {"number": floats_of(map(number_of, texts))}
 
     def rewritten(self, texts: Sequence[str], *, months_first: bool = False) -> Mapping[str, str]:
@@ -127,47 +131,63 @@ class Builder(ABC):
         return {}
 
     def months_first(self) -> bool | None:
-        """Return whether dates of the column start with the month; None if the rule does not say."""
+        """Return whether dates of the column start with the month; None if the rule does not determine it."""
         return None
 
     def styles(self) -> Sequence[Builder]:
-        """Return one variant of the rule for each style of its labels."""
+        """Return a variant of the rule for each style in which it can write labels."""
         return [self]
 
     def _positions(self, texts: Sequence[str | None]) -> FloatArray | None:
         if type(self).positions is Builder.positions and type(self).number is Builder.number:
-            fast = None if self.unknown else _whole_numbers(texts)
-            if fast is not None:
-                return fast
-        known = [index for index, text in enumerate(texts) if text is not None and not self.is_unknown(text)]
-        if known and self.uncovered is None and np.isnan(self.positions([texts[known[0]] or ""])).all():
+            whole_numbers = None if self.unknown else _whole_numbers(texts)
+            if whole_numbers is not None:
+                return whole_numbers
+        known_indices = [
+            index for index, text in enumerate(texts) if text is not None and not self.is_unknown(text)
+        ]
+        if (
+            known_indices
+            and self.uncovered is None
+            and np.isnan(self.positions([texts[known_indices[0]] or ""])).all()
+        ):
             return None
         positions = np.full(len(texts), np.nan)
-        positions[known] = self.positions([texts[index] or "" for index in known])
-        unplaced = np.isnan(positions[known])
-        return None if unplaced.all() or (unplaced.any() and self.uncovered is None) else positions
+        positions[known_indices] = self.positions([texts[index] or "" for index in known_indices])
+        unknown_positions = np.isnan(positions[known_indices])
+        return (
+            None
+            if unknown_positions.all() or (unknown_positions.any() and self.uncovered is None)
+            else positions
+        )
 
-    def _top(self, listed: Mapping[str, Labels], given: Mapping[str, Labels]) -> str | None:
+    def _top(self, listed: Mapping[str, Labels], labelled: Mapping[str, Labels]) -> str | None:
         """Return the label that all values share at the last level of the rule, if there is one."""
         if self.top:
             return None
-        last = {labels[-1] for labels in (listed or given).values() if labels}
-        # If the rule lists no values, the data may contain only one group by chance.
+        last = {labels[-1] for labels in (listed or labelled).values() if labels}
+        # If the rule lists no values, the data may contain only one of its groups by chance.
         return last.pop() if len(last) == 1 and (listed or last == {TOP}) else None
 
     def _uncovered(self, domain: Domain, values: Sequence[str]) -> HierarchyError:
-        others = len(set(values) - set(domain.table_texts))
+        in_population = len(set(values) - set(domain.table_texts))
         count = plural(len(values), "value")
-        if others:
-            count += " of the population" if others == len(values) else f" ({others} of the population)"
-        are = "is" if len(values) == 1 else "are"
-        message = f"Hierarchy of {domain.name!r} ({self.keyword}): {count} {are} {self._miss(values)}"
-        return HierarchyError(message + self._nearly(values), values)
+        if in_population:
+            count += (
+                " of the population"
+                if in_population == len(values)
+                else f" ({in_population} of the population)"
+            )
+        verb = "is" if len(values) == 1 else "are"
+        message = (
+            f"Hierarchy of {domain.name!r} ({self.keyword}): {count} {verb} {self._explain_uncovered(values)}"
+        )
+        return HierarchyError(message + self._note_on_near_misses(values), values)
 
-    def _nearly(self, values: Sequence[str]) -> str:
+    def _note_on_near_misses(self, values: Sequence[str]) -> str:
         """Describe values that differ from a listed value only by surrounding spaces or case."""
-        known = {text.strip().casefold() for text in (*self.listed(), *self.unknown) if text.strip()}
-        count = sum(value.strip().casefold() in known for value in values)
+        normalized = {text.strip().casefold() for text in (*self.listed(), *self.unknown) if text.strip()}
+        count = sum(value.strip().casefold() in normalized for value in values)
         if not count:
             return ""
         subject = (
@@ -175,20 +195,20 @@ class Builder(ABC):
         )
         return f" {subject} from a listed one only by spaces around it or by case."
 
-    def _miss(self, values: Sequence[str]) -> str:
+    def _explain_uncovered(self, values: Sequence[str]) -> str:
         """Explain why values are not covered, and what to do."""
         return "not covered. Add what is missing, or name codes under 'unknown'."
 
     def stored(self, domain: Domain, counts: IntArray | None) -> dict[str, Any]:
-        """Return the options that a recipe adds, so that new data get the same labels."""
+        """Return the options that a recipe stores in addition, so that new data get the same labels."""
         return {}
 
     def note(self, texts: Sequence[str]) -> str | None:
-        """Describe a likely mistake in a rule that covers these values, without quoting them."""
+        """Describe a likely mistake in the rule, without quoting values; None if there is none."""
         return None
 
     def covers(self, label: str) -> str:
-        """Describe the values that a label above level 0 stands for."""
+        """Describe the values that a label above level 0 covers."""
         return "every value" if label == TOP else "the value itself"
 
 
@@ -202,7 +222,7 @@ def _whole_numbers(texts: Sequence[str | None]) -> FloatArray | None:
     if None in texts or not all(texts):
         return None
     digits = "".join(text or "" for text in texts)
-    if not (digits.isascii() and digits.isdigit()) or max(map(len, texts), default=0) > _EXACT:  # type: ignore[arg-type]
+    if not (digits.isascii() and digits.isdigit()) or max(map(len, texts), default=0) > _EXACT_DIGITS:  # type: ignore[arg-type]
         return None
     return np.array(list(map(float, texts)), np.float64)  # type: ignore[arg-type]
 
@@ -219,21 +239,21 @@ def number_of(text: str, decimal: str = POINT) -> Decimal | None:
     """
     text = text.strip()
     if decimal == COMMA:
-        text = text.replace(POINT, "") if _PARTED.fullmatch(text) else text
+        text = text.replace(POINT, "") if _GROUPED_DECIMAL.fullmatch(text) else text
         text = "" if POINT in text else text.replace(COMMA, POINT)
     try:
         number = Decimal(text)
     except InvalidOperation:
         return None
-    if not number.is_finite() or abs(number) >= 10**60:  # beyond exact decimal arithmetic
+    if not number.is_finite() or abs(number) >= 10**60:  # too large for exact decimal arithmetic
         return None
-    # A longer sequence of digits is an identifier.
+    # More than 20 digits are an identifier, not a number.
     return number if abs(number) < 10**20 or len(number.normalize().as_tuple().digits) <= 20 else None
 
 
 def plain_numbers(texts: Sequence[str]) -> FloatArray | None:
-    """Parse many texts to the nearest floats; None for few texts, or if any is not a plain decimal number."""
-    if len(texts) < _MANY or not (_PLAIN.fullmatch(texts[0]) and _PLAIN.fullmatch(texts[-1])):
+    """Parse many texts to floats; return None for few texts, or if any is not a plain decimal number."""
+    if len(texts) < _MIN_ARRAY_TEXTS or not (_PLAIN.fullmatch(texts[0]) and _PLAIN.fullmatch(texts[-1])):
         return None
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -251,9 +271,9 @@ def plain_numbers(texts: Sequence[str]) -> FloatArray | None:
 
 
 def decimal_of(texts: Sequence[str]) -> str | None:
-    """Return the decimal sign of texts that are all numbers; None if they are not or it is ambiguous.
+    """Return the decimal sign of texts that are all numbers; None if they are not, or if it is ambiguous.
 
-    A comma before three digits may separate thousands, so another text must show that it does not.
+    A comma before three digits may separate thousands. Another text must then show that it is a decimal sign.
 
     >>> decimal_of(["36.6", "37"]), decimal_of(["36,6", "37"]), decimal_of(["1,234", "0,5"])
     ('.', ',', ',')
@@ -264,7 +284,7 @@ def decimal_of(texts: Sequence[str]) -> str | None:
         return None
     if plain_numbers(texts) is not None or all(number_of(text) is not None for text in texts):
         return POINT
-    return COMMA if has_commas(texts) and not all(map(_unclear, texts)) else None
+    return COMMA if has_commas(texts) and not all(map(_is_ambiguous, texts)) else None
 
 
 def with_sign(texts: Sequence[str], sign: str) -> dict[str, str]:
@@ -273,12 +293,12 @@ def with_sign(texts: Sequence[str], sign: str) -> dict[str, str]:
     >>> with_sign(["36,6", "37", "k.A."], "."), with_sign(["36.6"], ","), with_sign(["1,234", "999"], ".")
     ({'36,6': '36.6'}, {'36.6': '36,6'}, {})
     """
-    shown = [text for text in texts if _NUMBER.fullmatch(text.strip())]
-    decimal = decimal_of(shown)
+    numbers = [text for text in texts if _NUMBER.fullmatch(text.strip())]
+    decimal = decimal_of(numbers)
     if decimal is None or decimal == sign:
         return {}
     rewritten = {}
-    for text in shown:
+    for text in numbers:
         number = number_of(text, decimal)
         if number is not None and number_of(text, sign) is None:
             rewritten[text] = str(number).replace(POINT, sign)
@@ -290,7 +310,7 @@ def has_commas(texts: Sequence[str]) -> bool:
     return all(number_of(text, COMMA) is not None for text in texts) and any(COMMA in text for text in texts)
 
 
-def _unclear(text: str) -> bool:
+def _is_ambiguous(text: str) -> bool:
     """Return whether a number has no comma, or a comma that may separate thousands."""
     return COMMA not in text or _THOUSANDS.fullmatch(text.strip()) is not None
 
@@ -304,7 +324,7 @@ def not_nested(name: str, level: int, reason: str) -> HierarchyError:
 def check_units(
     name: str, units: Sequence[str], known: Sequence[str], across: Mapping[str, str] | None = None
 ) -> None:
-    """Check that units are known and go from finer to coarser; `across` says why some do not nest."""
+    """Check that units are known and go from finer to coarser; `across` explains units that do not nest."""
     for unit in units:
         if unit in (across or {}):
             raise HierarchyError(f"Hierarchy of {name!r}: {unit!r} does not nest. {(across or {})[unit]}")

@@ -13,7 +13,7 @@ import numpy as np
 
 from shoal.core.arrays import FloatArray
 from shoal.core.hierarchy.builder import COMMA, POINT, Builder, Labels, number_of, with_sign
-from shoal.core.hierarchy.dates import as_iso, day_numbers, usual, written_out
+from shoal.core.hierarchy.dates import as_iso, day_numbers, parse_iso, parse_usual
 from shoal.core.hierarchy.hierarchy import MAX_LEVELS, TOP
 from shoal.core.hierarchy.lists import Order
 from shoal.errors import HierarchyError, UnknownName
@@ -34,22 +34,35 @@ class Flat(Builder):
 
     def positions_by_scale(self, texts: Sequence[str]) -> Mapping[str, FloatArray]:
         """Parse ISO dates and numbers."""
-        days = day_numbers(written_out(texts))
+        days = day_numbers(parse_iso(texts))
         numbers = np.full(len(texts), np.nan)
-        left = np.flatnonzero(np.isnan(days))
-        numbers[left] = super().positions_by_scale([texts[index] for index in left.tolist()])["number"]
+        not_days = np.flatnonzero(np.isnan(days))
+        numbers[not_days] = super().positions_by_scale([texts[index] for index in not_days.tolist()])[
+            "number"
+        ]
         return {"day": days, "number": numbers}
 
     def rewritten(self, texts: Sequence[str], *, months_first: bool = False) -> Mapping[str, str]:
-        """Write dates as ISO dates, numbers with a point; texts of eight digits are dates if all are so."""
+        """Write dates as ISO dates and numbers with a point; eight digits are a date if all texts are."""
         compact = [len(text) == 8 and text.isascii() and text.isdigit() for text in texts]
-        odd = texts if all(compact) else [text for text, is_ in zip(texts, compact, strict=True) if not is_]
-        odd = [text for text, unread in zip(odd, np.isnat(written_out(odd)).tolist(), strict=True) if unread]
-        return {**as_iso(odd, usual(odd, months_first=months_first)), **with_sign(texts, POINT)}
+        candidates = (
+            texts
+            if all(compact)
+            else [text for text, is_compact in zip(texts, compact, strict=True) if not is_compact]
+        )
+        candidates = [
+            text
+            for text, is_unparsed in zip(candidates, np.isnat(parse_iso(candidates)).tolist(), strict=True)
+            if is_unparsed
+        ]
+        return {
+            **as_iso(candidates, parse_usual(candidates, months_first=months_first)),
+            **with_sign(texts, POINT),
+        }
 
 
 class _Builders(Mapping[str, type[Builder]]):
-    """The builders by keyword; a class is imported when it is looked up."""
+    """The builders by keyword; a class is imported when its keyword is looked up."""
 
     _modules: ClassVar[Mapping[str, str]] = {
         "countries": "classifications:Countries",
@@ -97,23 +110,23 @@ def parse(column: str, spec: object) -> Builder:
         raise HierarchyError(
             f"Hierarchy of {quote(column)}: expected a builder such as 'flat' or {{intervals: [5, 10]}}."
         )
-    named = [key for key in spec if key in BUILDERS]
-    if len(named) > 1:
+    builders = [key for key in spec if key in BUILDERS]
+    if len(builders) > 1:
         raise HierarchyError(
-            f"Hierarchy of {quote(column)}: one builder per column, got {' and '.join(named)}. Keep one."
+            f"Hierarchy of {quote(column)}: one builder per column, got {' and '.join(builders)}. Keep one."
         )
-    if not named:
+    if not builders:
         raise UnknownName(
             next((str(key) for key in spec if key not in BUILDERS), ""),
             f"hierarchy builder for column {quote(column)}:",
             BUILDERS,
         )
-    kind = BUILDERS[named[0]]
-    known = {field.name for field in fields(kind)} - {"rows"} | {kind.keyword}
+    kind = BUILDERS[builders[0]]
+    option_names = {field.name for field in fields(kind)} - {"rows"} | {kind.keyword}
     for key in spec:
-        if key not in known:
+        if key not in option_names:
             raise UnknownName(
-                str(key), f"option of {kind.keyword} for column {quote(column)}:", sorted(known)
+                str(key), f"option of {kind.keyword} for column {quote(column)}:", sorted(option_names)
             )
     options = {key: READERS[key](column, key, value) for key, value in spec.items() if value is not None}
     if kind.keyword != "flat" and not options.get(kind.keyword):
@@ -131,7 +144,7 @@ def parse(column: str, spec: object) -> Builder:
     return kind(**options)
 
 
-def _many(value: object) -> Sequence[object]:
+def _as_list(value: object) -> Sequence[object]:
     return value if isinstance(value, list | tuple) else [value]
 
 
@@ -143,7 +156,7 @@ def _number(column: str, key: str, value: object) -> Decimal:
 
 
 def _widths(column: str, key: str, value: object) -> tuple[Decimal, ...]:
-    numbers = tuple(_number(column, key, entry) for entry in _many(value))
+    numbers = tuple(_number(column, key, entry) for entry in _as_list(value))
     for number in numbers:
         if number <= 0:
             raise HierarchyError(f"Hierarchy of {quote(column)}: {key} takes numbers above 0, got {number}.")
@@ -151,24 +164,24 @@ def _widths(column: str, key: str, value: object) -> tuple[Decimal, ...]:
 
 
 def _thresholds(column: str, key: str, value: object) -> tuple[Threshold, ...]:
-    return tuple(_threshold(column, key, entry) for entry in _many(value))
+    return tuple(_threshold(column, key, entry) for entry in _as_list(value))
 
 
 def _threshold(column: str, key: str, value: object) -> Threshold:
-    """Read a share of the records (1%, 0.01), or a number of records."""
+    """Parse a share of the records (1%, 0.01), or a number of records."""
     if isinstance(value, Decimal | int) and not isinstance(value, bool) and value >= 1:
         return int(value)
     text = str(value).strip()
     is_percent = text.endswith("%")
     number = None if isinstance(value, bool) else number_of(text.removesuffix("%"))
-    share = is_percent or "." in text or "e" in text.lower()
+    is_share = is_percent or "." in text or "e" in text.lower()
     number = number / 100 if number is not None and is_percent else number
-    if number is None or number <= 0 or (share and number > 1) or (not share and number % 1):
+    if number is None or number <= 0 or (is_share and number > 1) or (not is_share and number % 1):
         raise HierarchyError(
             f"Hierarchy of {quote(column)}: {key} takes shares of the records such as 1% or 0.01, or whole "
             f"numbers of records, got {quote(value)}."
         )
-    return number if share else int(number)
+    return number if is_share else int(number)
 
 
 def _values_by_level(column: str, key: str, value: object) -> tuple[tuple[str, ...], ...]:
@@ -184,7 +197,7 @@ def _group(column: str, key: str, value: object) -> str:
 
 
 def _lengths(column: str, key: str, value: object) -> tuple[int, ...]:
-    numbers = [_number(column, key, entry) for entry in _many(value)]
+    numbers = [_number(column, key, entry) for entry in _as_list(value)]
     for number in numbers:
         if number < 1 or number != number.to_integral_value():
             raise HierarchyError(
@@ -194,10 +207,10 @@ def _lengths(column: str, key: str, value: object) -> tuple[int, ...]:
 
 
 def _points(column: str, key: str, value: object) -> tuple[tuple[Decimal, ...], ...]:
-    levels = _many(value)
+    levels = _as_list(value)
     if levels and not any(isinstance(level, list | tuple) for level in levels):
         levels = [levels]
-    return tuple(tuple(sorted({_number(column, key, p) for p in _many(level)})) for level in levels)
+    return tuple(tuple(sorted({_number(column, key, p) for p in _as_list(level)})) for level in levels)
 
 
 def _day(column: str, key: str, value: object) -> date:
@@ -210,7 +223,7 @@ def _day(column: str, key: str, value: object) -> date:
 
 
 def _texts(column: str, key: str, value: object) -> tuple[str, ...]:
-    values = _many(value)
+    values = _as_list(value)
     if any(isinstance(entry, bool) for entry in values):
         raise HierarchyError(
             f"Hierarchy of {quote(column)}: {key} holds true or false; put yes, no, on and off in quotes."
@@ -236,7 +249,7 @@ def _flag(column: str, key: str, value: object) -> bool:
     return value
 
 
-def _sign(column: str, key: str, value: object) -> str:
+def _decimal_sign(column: str, key: str, value: object) -> str:
     if value not in (POINT, COMMA):
         raise HierarchyError(
             f"Hierarchy of {quote(column)}: {key} must be '{POINT}' or '{COMMA}', "
@@ -259,7 +272,7 @@ def _tree(column: str, key: str, value: object) -> object:
 
 
 def _entries(tree: object) -> Iterator[object]:
-    """List every group and value of a tree."""
+    """Yield every group and value of a tree."""
     for entry in tree if isinstance(tree, Mapping | list | tuple) else (tree,):
         if isinstance(entry, Mapping | list | tuple):
             yield from _entries(entry)
@@ -269,7 +282,7 @@ def _entries(tree: object) -> Iterator[object]:
             yield from _entries(tree[entry])
 
 
-def _nothing(column: str, key: str, value: object) -> None:
+def _no_value(column: str, key: str, value: object) -> None:
     if value not in (True, {}, []):
         raise HierarchyError(f"Hierarchy of {quote(column)}: {key} takes nothing, got {quote(value)}.")
 
@@ -280,8 +293,8 @@ READERS: dict[str, Callable[[str, str, object], Any]] = {
     "csv": _text,
     "cuts": _points,
     "dates": _texts,
-    "decimal": _sign,
-    "flat": _nothing,
+    "decimal": _decimal_sign,
+    "flat": _no_value,
     "format": _text,
     "fractions": _flag,
     "icd_10": _texts,

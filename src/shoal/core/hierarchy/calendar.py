@@ -23,10 +23,10 @@ from shoal.core.hierarchy.dates import (
     moments,
     month_comes_first,
     not_after,
+    parse_iso,
+    parse_usual,
     styles_of,
-    usual,
     without_time,
-    written_out,
 )
 from shoal.core.hierarchy.hierarchy import TOP, Hierarchy
 from shoal.errors import HierarchyError
@@ -39,28 +39,36 @@ DATE_UNITS: dict[str, Callable[[date], str]] = {
     "quarter": lambda day: f"{day:%Y}-Q{(day.month - 1) // 3 + 1}",
     "half_year": lambda day: f"{day:%Y}-H{(day.month - 1) // 6 + 1}",
     "year": lambda day: f"{day:%Y}",
-    "five_years": lambda day: _years(day, 5),
+    "five_years": lambda day: _years_text(day, 5),
     "decade": lambda day: f"{day.year // 10 * 10}s",
-    "twenty_years": lambda day: _years(day, 20),
-    "century": lambda day: _years(day, 100),
+    "twenty_years": lambda day: _years_text(day, 20),
+    "century": lambda day: _years_text(day, 100),
 }
 TIME_UNITS: dict[str, Callable[[int], str]] = {
     "minute": lambda minute: _time_text(minute),
-    "quarter_hour": lambda minute: _span(minute, 15),
-    "half_hour": lambda minute: _span(minute, 30),
-    "hour": lambda minute: _span(minute, 60),
+    "quarter_hour": lambda minute: _time_span(minute, 15),
+    "half_hour": lambda minute: _time_span(minute, 30),
+    "hour": lambda minute: _time_span(minute, 60),
     "part_of_day": lambda minute: ("night", "morning", "afternoon", "evening")[minute // 360],
     "half_day": lambda minute: ("before noon", "after noon")[minute // 720],
 }
 _CLOCKS = ("%H:%M", "%H:%M:%S", "%H:%M:%S.%f", "%I:%M %p", "%I:%M:%S %p", "%I:%M%p", "%I:%M:%S%p")
 _PROBE = date(2001, 11, 23)
-_CENTURIES = (
+_AMBIGUOUS_CENTURY = (
     "two-digit years can be of two centuries. Give the 'latest' day that a date can be, as "
     "latest: 2025-12-31, or write years with four digits in the table."
 )
-_FEW = 20  # maximum number of distinct values that can be codes for unknown
-_PARTS = (("y", "%Y"), ("j", "%Y"), ("a", "%Y"), ("m", "%m"), ("d", "%d"), ("t", "%d"), ("g", "%d"))
-_ACROSS = {"week": "A week can lie in two months; use week_of_month."}
+_MAX_CODES = 20  # maximum number of distinct values that can be codes for unknown
+_DIRECTIVE_LETTERS = (
+    ("y", "%Y"),
+    ("j", "%Y"),
+    ("a", "%Y"),
+    ("m", "%m"),
+    ("d", "%d"),
+    ("t", "%d"),
+    ("g", "%d"),
+)
+_NOT_NESTED = {"week": "A week can lie in two months; use week_of_month."}
 
 
 @dataclass(frozen=True)
@@ -74,7 +82,7 @@ class Dates(Builder):
     bottom_coding: Decimal | None = None
     """A year: every date before it is one group."""
     latest: date | None = None
-    """The last day that a date with a two-digit year can mean: `05.03.61` is in the century before it."""
+    """The last day that a date with a two-digit year can be; `05.03.61` is in the 100 years before it."""
 
     keyword: ClassVar[str] = "dates"
     scale: ClassVar[str | None] = "day"
@@ -84,14 +92,14 @@ class Dates(Builder):
 
     def labels(self, texts: Sequence[str]) -> list[Labels | None]:
         days = self._moments(texts).astype("datetime64[D]")
-        known, of = np.unique(days, return_inverse=True)
-        units = [None if day is None else self._units(day) for day in known.astype(object)]
-        return [units[unit] for unit in of.tolist()]
+        distinct_days, day_index = np.unique(days, return_inverse=True)
+        units = [None if day is None else self._units(day) for day in distinct_days.astype(object)]
+        return [units[unit] for unit in day_index.tolist()]
 
     def _moments(self, texts: Sequence[str]) -> Moments:
         moments = day_or_time(texts, self.format)
-        short = self.latest is not None and "%y" in (self.format or "")
-        return not_after(moments, self.latest) if short and self.latest else moments
+        two_digit_year = self.latest is not None and "%y" in (self.format or "")
+        return not_after(moments, self.latest) if two_digit_year and self.latest else moments
 
     def _units(self, day: date) -> Labels:
         if self.bottom_coding is not None and day.year < self.bottom_coding:
@@ -99,53 +107,56 @@ class Dates(Builder):
         return tuple(DATE_UNITS[unit](day) for unit in self.dates)
 
     def positions(self, texts: Sequence[str]) -> FloatArray:
-        """Return day numbers, with the time as a fraction."""
+        """Return day numbers with the time of day as a fraction."""
         return day_numbers(self._moments(texts))
 
     def positions_by_scale(self, texts: Sequence[str]) -> Mapping[str, FloatArray]:
         """Parse dates in the format of the column, or as 2024-03-05."""
         positions = self.positions(texts)
         return {
-            "day": np.where(np.isnan(positions), day_numbers(written_out(texts)), positions)
+            "day": np.where(np.isnan(positions), day_numbers(parse_iso(texts)), positions)
             if self.format
             else positions
         }
 
     def rewritten(self, texts: Sequence[str], *, months_first: bool = False) -> Mapping[str, str]:
-        """Write dates that do not fit the format as ISO dates, if they fit its day part or a usual format."""
-        unread = np.isnan(self.positions(texts)).tolist()
-        odd = [text for text, is_unread in zip(texts, unread, strict=True) if is_unread]
-        usual_moments = usual(odd, months_first=months_first)
+        """Write dates that do not fit the format as ISO dates.
+
+        They must fit the format without its time, or one of the usual formats.
+        """
+        unparsed = np.isnan(self.positions(texts)).tolist()
+        candidates = [text for text, is_unparsed in zip(texts, unparsed, strict=True) if is_unparsed]
+        usual_moments = parse_usual(candidates, months_first=months_first)
         if self.format:
-            days = moments(odd, without_time(self.format))
+            days = moments(candidates, without_time(self.format))
             usual_moments = np.where(np.isnat(days), usual_moments, days)
-        return as_iso(odd, usual_moments)
+        return as_iso(candidates, usual_moments)
 
     def months_first(self) -> bool | None:
         return month_comes_first(self.format)
 
     def bind(self, domain: Domain, counts: IntArray | None = None) -> Hierarchy:
-        check_units(domain.name, self.dates, list(DATE_UNITS), _ACROSS)
+        check_units(domain.name, self.dates, list(DATE_UNITS), _NOT_NESTED)
         if self.bottom_coding is not None and not _is_year(self.bottom_coding):
             raise HierarchyError(
                 f"Hierarchy of {domain.name!r}: bottom_coding of dates is a year, got {self.bottom_coding}."
             )
         if self.format and "%y" in self.format and self.latest is None:
-            raise HierarchyError(f"Hierarchy of {domain.name!r}: {_CENTURIES}")
+            raise HierarchyError(f"Hierarchy of {domain.name!r}: {_AMBIGUOUS_CENTURY}")
         if self.format and "%" not in self.format:
             raise HierarchyError(
                 f"Hierarchy of {domain.name!r}: the format {self.format!r} is not written with % signs: "
-                f"write {_with_signs(self.format)}."
+                f"write {_with_directives(self.format)}."
             )
-        # Parts that a format leaves out are read as 1900, January and the 1st.
+        # strptime reads parts that a format lacks as 1900, January and the 1st.
         try:
             style = self.format and self.format.replace("%q", str((_PROBE.month - 1) // 3 + 1))
             text = _PROBE.strftime(style) if style else _PROBE.isoformat()
-            (read,) = day_or_time([text], self.format).astype("datetime64[D]").tolist()
+            (parsed,) = day_or_time([text], self.format).astype("datetime64[D]").tolist()
         except (re.error, UnicodeError):
-            read = None
+            parsed = None
         for unit in self.dates:
-            if read is None or DATE_UNITS[unit](read) != DATE_UNITS[unit](_PROBE):
+            if parsed is None or DATE_UNITS[unit](parsed) != DATE_UNITS[unit](_PROBE):
                 raise HierarchyError(
                     f"Hierarchy of {domain.name!r}: the format {self.format!r} does not contain the {unit}."
                 )
@@ -156,9 +167,11 @@ class Dates(Builder):
             return f"days before {label[1:]}"
         return super().covers(label) if label == TOP else f"days in {label}"
 
-    def _miss(self, values: Sequence[str]) -> str:
-        how = f"a date like {self.format}" if self.format else "an ISO date such as 2025-01-31; give 'format'"
-        return f"not {how}. {_advice(values)}"
+    def _explain_uncovered(self, values: Sequence[str]) -> str:
+        expected = (
+            f"a date like {self.format}" if self.format else "an ISO date such as 2025-01-31; give 'format'"
+        )
+        return f"not {expected}. {_advice(values)}"
 
 
 @dataclass(frozen=True)
@@ -191,16 +204,16 @@ class Times(Builder):
     def covers(self, label: str) -> str:
         return super().covers(label) if label == TOP else f"times in {label}"
 
-    def _miss(self, values: Sequence[str]) -> str:
-        how = "not a time such as 14:05, nor minutes from 0 to 1439"
-        return f"{how}. Name codes under 'unknown'."
+    def _explain_uncovered(self, values: Sequence[str]) -> str:
+        expected = "not a time such as 14:05, nor minutes from 0 to 1439"
+        return f"{expected}. Name codes under 'unknown'."
 
 
 def _advice(values: Sequence[str]) -> str:
-    """Advise what to do about values that are not dates; many such values are not codes."""
+    """Advise what to do about values that are not dates; if there are many, they are not codes."""
     if 2 * sum(map(has_short_year, values)) > len(values):
-        return f"In most of them the year has two digits: {_CENTURIES}"
-    if len(values) <= _FEW:
+        return f"In most of them the year has two digits: {_AMBIGUOUS_CENTURY}"
+    if len(values) <= _MAX_CODES:
         return "Name codes under 'unknown'."
     style = next(styles_of(values), None)
     if style:
@@ -210,14 +223,14 @@ def _advice(values: Sequence[str]) -> str:
     )
 
 
-def _with_signs(style: str) -> str:
+def _with_directives(style: str) -> str:
     """Convert a format such as dd.mm.yyyy to directives of strptime.
 
-    >>> _with_signs("dd.mm.yyyy"), _with_signs("YYYY-MM-DD"), _with_signs("TT.MM.JJJJ"), _with_signs("x")
-    ('%d.%m.%Y', '%Y-%m-%d', '%d.%m.%Y', 'it as %d.%m.%Y')
+    >>> [_with_directives(style) for style in ("dd.mm.yyyy", "YYYY-MM-DD", "TT.MM.JJJJ", "x")]
+    ['%d.%m.%Y', '%Y-%m-%d', '%d.%m.%Y', 'it as %d.%m.%Y']
     """
     pattern = style.lower()
-    for letter, sign in _PARTS:
+    for letter, sign in _DIRECTIVE_LETTERS:
         pattern = re.sub(rf"(?<![a-z%]){letter}+(?![a-z])", sign, pattern)
     day = re.fullmatch(r"[^a-zA-Z]*(?:%[Ymd][^a-zA-Z]*){3}", pattern)
     return (
@@ -225,7 +238,7 @@ def _with_signs(style: str) -> str:
     )
 
 
-def _years(day: date, number: int) -> str:
+def _years_text(day: date, number: int) -> str:
     first = day.year // number * number
     return f"{first}-{first + number - 1}"
 
@@ -254,6 +267,6 @@ def _time_text(minute: int) -> str:
     return f"{minute // 60:02}:{minute % 60:02}"
 
 
-def _span(minute: int, width: int) -> str:
+def _time_span(minute: int, width: int) -> str:
     first = minute // width * width
     return f"{_time_text(first)}-{_time_text(first + width - 1)}"

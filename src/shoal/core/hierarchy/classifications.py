@@ -42,9 +42,12 @@ class Classified(Builder):
         return len(self.levels())
 
     def labels(self, texts: Sequence[str]) -> list[Labels | None]:
-        at = [self.units.index(unit) for unit in self.levels()]
-        every = (self.groups_of(text.strip()) for text in texts)
-        return [None if groups is None else tuple(groups[index] for index in at) for groups in every]
+        unit_indices = [self.units.index(unit) for unit in self.levels()]
+        all_groups = (self.groups_of(text.strip()) for text in texts)
+        return [
+            None if groups is None else tuple(groups[index] for index in unit_indices)
+            for groups in all_groups
+        ]
 
     def bind(self, domain: Domain, counts: IntArray | None = None) -> Hierarchy:
         check_units(domain.name, self.levels(), self.units)
@@ -53,7 +56,7 @@ class Classified(Builder):
     def covers(self, label: str) -> str:
         return super().covers(label) if label == TOP else f"values in {label}"
 
-    def _miss(self, values: Sequence[str]) -> str:
+    def _explain_uncovered(self, values: Sequence[str]) -> str:
         return f"not in the classification {self.keyword}. Name codes under 'unknown', or give 'uncovered'."
 
 
@@ -114,8 +117,8 @@ def _name(text: str) -> str:
     """
     if len(text) <= 3:
         return text
-    first, comma, rest = text.casefold().partition(", ")
-    name = f"{rest} {first}" if comma else first
+    first, comma, qualifier = text.casefold().partition(", ")
+    name = f"{qualifier} {first}" if comma else first
     return re.sub(r"\bst\. ", "saint ", name).replace(" & ", " and ")
 
 
@@ -127,8 +130,8 @@ def _areas(name: str) -> Mapping[str, Labels]:
         for subregion, entries in subregions.items():
             for entry in entries:
                 codes, names = re.fullmatch(r"((?:[A-Z]{2,3} )+)(.+)", entry).groups()  # type: ignore[union-attr]
-                for written in (*codes.split(), *map(_name, names.split("|"))):
-                    areas[written] = (subregion, region)
+                for name_or_code in (*codes.split(), *map(_name, names.split("|"))):
+                    areas[name_or_code] = (subregion, region)
     return areas
 
 

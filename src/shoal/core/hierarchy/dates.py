@@ -1,7 +1,7 @@
-"""Parsing of dates: the usual formats, which of them fit, and fast parsing of many texts.
+"""Parsing of dates: the usual formats, the formats that texts fit, and fast parsing of many texts.
 
-Texts that differ only in digits have the same shape, such as 00.00.0000. A shape is matched once; the numbers
-of all its texts are then parsed together. Texts of an ambiguous shape are parsed one by one.
+Texts that differ only in their digits have the same *shape*, such as 00.00.0000. Each shape is matched once,
+and then the numbers of all its texts are parsed together. Texts of an ambiguous shape are parsed one by one.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ Moments = npt.NDArray[np.datetime64]  # in seconds; not a time (NaT) if a text i
 
 DAYS = ("%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y%m%d")
 _TIMES = ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p")
-AFTER_DAYS = _TIMES[:3]  # the times that may follow a format without a time
-_TELLS_TIME = re.compile("%[HIMSTRXcfpzZ]")
+AFTER_DAYS = _TIMES[:3]  # times that may follow a date even if the format has no time
+_HAS_TIME = re.compile("%[HIMSTRXcfpzZ]")
 _TIME_PART = re.compile(r"[\sT,]*%[HIMSpfXzZ].*")
 _NAMES_MONTH = re.compile("%[bB]")
 _NAMES_DAY = re.compile("%[aA]")
 _NAMES = re.compile("%[aAbB]")
-_WRITTEN_OUT = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_ISO_START = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _PIVOT = 69  # this and later two-digit years are in the 20th century, as in strptime
-_FEW = 8  # up to this number of texts, parsing them one by one is faster
+_MAX_ONE_BY_ONE = 8  # up to this number of texts, parsing them one by one is faster
 _SHAPE = str.maketrans("123456789", "000000000")
 _EPOCH = datetime(1970, 1, 1).toordinal()
-_NEVER = np.datetime64("NaT", "s")
+_NOT_A_TIME = np.datetime64("NaT", "s")
 
 _CLOCK = r"(?P<H>00?):(?P<M>00)(?::(?P<S>00)(?:[.,]0+)?)?(?: ?(?P<p>[AP])M)?"
 _TIME = rf"(?:(?:T|,? ){_CLOCK})?"
@@ -106,37 +106,37 @@ def moments(texts: Sequence[str], style: str | None = None) -> Moments:
     if style and _NAMES.search(style):
         texts, style = _with_month_numbers(texts), _with_numbered_month(style)
     patterns = _patterns(style) if style else (_ISO, _ANYTHING)
-    result = np.full(len(texts), _NEVER)
-    rest = list(range(len(texts)))
-    if patterns is not None and len(texts) <= _FEW and "%q" not in (style or ""):
-        few = [text.translate(_SHAPE) for text in texts]
-        rest = [
+    result = np.full(len(texts), _NOT_A_TIME)
+    one_by_one = list(range(len(texts)))
+    if patterns is not None and len(texts) <= _MAX_ONE_BY_ONE and "%q" not in (style or ""):
+        shapes_of_texts = [text.translate(_SHAPE) for text in texts]
+        one_by_one = [
             index
-            for index, shape in enumerate(few)
+            for index, shape in enumerate(shapes_of_texts)
             if not shape.isascii() or any(pattern.fullmatch(shape) for pattern in patterns)
         ]
     elif patterns is not None:
-        shapes, rest = _shapes(texts)
-        for shape, places in shapes.items():
+        shapes, one_by_one = _shapes(texts)
+        for shape, indices in shapes.items():
             if parts := patterns[0].fullmatch(shape):
-                result[places] = _together([texts[index] for index in places], parts)
+                result[indices] = _parse_shape([texts[index] for index in indices], parts)
             elif patterns[1].fullmatch(shape):
-                rest += places
-    for index in rest:
+                one_by_one += indices
+    for index in one_by_one:
         result[index] = _parse_one(texts[index], style)
     return result
 
 
 def may_read(texts: Sequence[str]) -> Callable[[str | None], bool]:
-    """Return a function that is false for a format if the shapes of the texts show that none fits it.
+    """Return a function that is False for formats that no text fits, judging by the shapes of the texts.
 
     >>> may = may_read(["05.03.2024", "6 Mar 2024"])
     >>> [may(style) for style in ("%d.%m.%Y", "%d %b %Y", "%Y/%m/%d", "%d.%m.%Y %H:%M")]
     [True, True, False, False]
     """
-    plain = [text.strip() for text in texts]
+    stripped = [text.strip() for text in texts]
     shapes = {
-        named: {text.translate(_SHAPE) for text in (_with_month_numbers(plain) if named else plain)}
+        named: {text.translate(_SHAPE) for text in (_with_month_numbers(stripped) if named else stripped)}
         for named in (False, True)
     }
 
@@ -157,7 +157,7 @@ def _with_numbered_month(style: str) -> str:
 
 
 def _with_month_numbers(texts: Sequence[str]) -> list[str]:
-    """Write names of months, in seven languages, as numbers between spaces, and leave out weekdays.
+    """Replace the names of months, in seven languages, by numbers between spaces; remove weekdays.
 
     >>> _with_month_numbers(["5-Mar-2024", "5 de março de 2024", "Sept. 2024", "Tue 5th March 2024"])
     ['5- 03 -2024', '5 de  03  de 2024', '09  2024', '5  03  2024']
@@ -178,52 +178,55 @@ def _with_month_numbers(texts: Sequence[str]) -> list[str]:
 
 
 def day_or_time(texts: Sequence[str], style: str | None = None) -> Moments:
-    """Parse texts in a format; a format without time may be followed by a time."""
-    if not style or _TELLS_TIME.search(style):
+    """Parse texts in a format; if it has no time, a time may follow the date."""
+    if not style or _HAS_TIME.search(style):
         return moments(texts, style)
     result = moments(texts, style)
     for time in AFTER_DAYS[1:]:
-        left = np.flatnonzero(np.isnat(result))
-        if not len(left):
+        unparsed = np.flatnonzero(np.isnat(result))
+        if not len(unparsed):
             break
-        result[left] = moments([texts[index] for index in left.tolist()], style + time)
+        result[unparsed] = moments([texts[index] for index in unparsed.tolist()], style + time)
     return result
 
 
-def written_out(texts: Sequence[str]) -> Moments:
-    """Parse texts that start like 2024-03-05; texts in other ISO formats could be numbers or codes."""
-    result = np.full(len(texts), _NEVER)
-    read = [index for index, text in enumerate(texts) if _WRITTEN_OUT.match(text)]
-    result[read] = moments([texts[index] for index in read])
+def parse_iso(texts: Sequence[str]) -> Moments:
+    """Parse texts that start like 2024-03-05. Texts in other ISO formats could be numbers or codes."""
+    result = np.full(len(texts), _NOT_A_TIME)
+    matching = [index for index, text in enumerate(texts) if _ISO_START.match(text)]
+    result[matching] = moments([texts[index] for index in matching])
     return result
 
 
-def usual(texts: Sequence[str], *, months_first: bool = False) -> Moments:
-    """Parse texts in any of the usual formats, the day before the month.
+def parse_usual(texts: Sequence[str], *, months_first: bool = False) -> Moments:
+    """Parse texts in any of the usual formats; the day is before the month unless `months_first`.
 
-    >>> [str(moment)[:10] for moment in usual(["5.3.2024 14:15", "2024/03/05", "05-03-2024, 2:15 PM", "x"])]
+    >>> texts = ["5.3.2024 14:15", "2024/03/05", "05-03-2024, 2:15 PM", "x"]
+    >>> [str(moment)[:10] for moment in parse_usual(texts)]
     ['2024-03-05', '2024-03-05', '2024-03-05', 'NaT']
     """
     texts = [text.strip() for text in texts]
-    result = np.full(len(texts), _NEVER)
-    for shape, places in _shapes(texts)[0].items():
-        parts = next((parts for way in _USUAL if (parts := way.fullmatch(shape))), None)
+    result = np.full(len(texts), _NOT_A_TIME)
+    for shape, indices in _shapes(texts)[0].items():
+        parts = next((parts for pattern in _USUAL if (parts := pattern.fullmatch(shape))), None)
         if parts:
-            turned = months_first and parts.groupdict().get("between") in ("-", "/")
-            result[places] = _together([texts[index] for index in places], parts, turned=turned)
+            month_first = months_first and parts.groupdict().get("between") in ("-", "/")
+            result[indices] = _parse_shape(
+                [texts[index] for index in indices], parts, month_first=month_first
+            )
     return result
 
 
 def begins_with_month(texts: Sequence[str]) -> bool | None:
-    """Return whether dates such as 05/03/2024 start with the month; None if both are possible."""
+    """Return whether dates such as 05/03/2024 start with the month; None if that is ambiguous."""
     texts = [text.strip() for text in texts]
     slashed = False
     first = second = 0
-    for shape, places in _shapes(texts)[0].items():
+    for shape, indices in _shapes(texts)[0].items():
         parts = _USUAL[2].fullmatch(shape)
         if parts and parts["between"] == "/":
             slashed = True
-            digits = _digits([texts[index] for index in places])
+            digits = _digits([texts[index] for index in indices])
             first = max(first, int(_number(digits, *parts.span("d")).max()))
             second = max(second, int(_number(digits, *parts.span("m")).max()))
     if first > 12:
@@ -241,7 +244,7 @@ def has_short_year(text: str) -> bool:
 
 
 def month_comes_first(style: str | None) -> bool | None:
-    """Return whether a format starts with the month; None if it starts with the year or has no month."""
+    """Return whether the month is before the day in a format; None if it starts with the year."""
     if not style or style.startswith("%Y") or "%d" not in style or "%m" not in style:
         return None
     return style.index("%m") < style.index("%d")
@@ -264,19 +267,19 @@ def styles_of(texts: Sequence[str]) -> Iterator[str | None]:
     >>> list(styles_of(["05.03.2024", "06.03.2024"]))[0], list(styles_of(["2024-03-05", "05.03.2024"]))
     ('%d.%m.%Y', [])
     """
-    if all("-" in text for text in texts) and _all(moments, texts, None):
+    if all("-" in text for text in texts) and _parses_all(moments, texts, None):
         yield None
     for time, day in product(_TIMES, DAYS):
-        if _all(moments, texts, day + time):
+        if _parses_all(moments, texts, day + time):
             yield day + time
     for day in DAYS:
-        if _all(day_or_time, texts, day):
+        if _parses_all(day_or_time, texts, day):
             yield day
 
 
-def _all(read: Callable[..., Moments], texts: Sequence[str], style: str | None) -> bool:
-    """Return whether all texts can be parsed; stops if the first cannot."""
-    return all(not np.isnat(read(part, style)).any() for part in (texts[:1], texts[1:]))
+def _parses_all(parse: Callable[..., Moments], texts: Sequence[str], style: str | None) -> bool:
+    """Return whether all texts can be parsed; the first one is tried alone, because it often cannot."""
+    return all(not np.isnat(parse(part, style)).any() for part in (texts[:1], texts[1:]))
 
 
 def day_numbers(moments: Moments) -> FloatArray:
@@ -290,45 +293,45 @@ def as_iso(texts: Sequence[str], moments: Moments) -> dict[str, str]:
     """Write texts as ISO dates, with the time unless it is midnight; NaT is left out.
 
     >>> texts = ["05.03.2024", "5.3.2024 14:15", "x"]
-    >>> as_iso(texts, usual(texts))
+    >>> as_iso(texts, parse_usual(texts))
     {'05.03.2024': '2024-03-05', '5.3.2024 14:15': '2024-03-05 14:15:00'}
     """
-    read = np.flatnonzero(~np.isnat(moments))
-    written = "\n".join(np.datetime_as_string(moments[read]).tolist()).replace("T", " ").splitlines()
-    whole = (moments.astype("datetime64[D]") == moments)[read].tolist()
-    pairs = zip(read.tolist(), written, whole, strict=True)
+    parsed = np.flatnonzero(~np.isnat(moments))
+    written = "\n".join(np.datetime_as_string(moments[parsed]).tolist()).replace("T", " ").splitlines()
+    is_midnight = (moments.astype("datetime64[D]") == moments)[parsed].tolist()
+    pairs = zip(parsed.tolist(), written, is_midnight, strict=True)
     return {texts[index]: moment[:10] if day else moment for index, moment, day in pairs}
 
 
 def _shapes(texts: Sequence[str]) -> tuple[dict[str, list[int]], list[int]]:
-    """Return the indices of the texts of each shape, and of those that are parsed one by one."""
+    """Return the indices of the texts of each shape, and of the texts that must be parsed one by one."""
     joined = "\0".join(texts)
-    odd: set[int] = set()
+    irregular: set[int] = set()
     if not joined.isascii() or joined.count("\0") >= max(1, len(texts)):
-        odd = {index for index, text in enumerate(texts) if not text.isascii() or "\0" in text}
-        joined = "\0".join("" if index in odd else text for index, text in enumerate(texts))
+        irregular = {index for index, text in enumerate(texts) if not text.isascii() or "\0" in text}
+        joined = "\0".join("" if index in irregular else text for index, text in enumerate(texts))
     by_shape: dict[str, list[int]] = {}
     for index, shape in enumerate(joined.translate(_SHAPE).split("\0") if texts else ()):
         by_shape.setdefault(shape, []).append(index)
-    if odd:
-        by_shape[""] = [index for index in by_shape.get("", ()) if index not in odd]
-    return by_shape, sorted(odd)
+    if irregular:
+        by_shape[""] = [index for index in by_shape.get("", ()) if index not in irregular]
+    return by_shape, sorted(irregular)
 
 
-def _together(texts: Sequence[str], parts: re.Match[str], *, turned: bool = False) -> Moments:
-    """Parse texts of one shape, given the positions of its numbers; `turned` puts the month first."""
+def _parse_shape(texts: Sequence[str], parts: re.Match[str], *, month_first: bool = False) -> Moments:
+    """Parse texts of one shape, given the positions of its numbers; `month_first` swaps day and month."""
     digits = _digits(texts)
     spans = {name: parts.span(name) for name in _LIMITS if name in parts.re.groupindex and parts[name]}
-    if turned:
+    if month_first:
         spans["d"], spans["m"] = spans["m"], spans["d"]
     numbers = {name: _number(digits, *span) for name, span in spans.items()}
     fits = np.ones(len(texts), np.bool_)
     for name, number in numbers.items():
         fits &= (number >= _LIMITS[name][0]) & (number <= _LIMITS[name][1])
     hour = numbers.get("H", numbers.get("I", np.zeros(len(texts), np.int64)))
-    half = parts["p"] if "p" in parts.re.groupindex else None
-    if "I" in numbers or half:
-        hour = hour % 12 + 12 * (half or "A").upper().startswith("P")
+    am_or_pm = parts["p"] if "p" in parts.re.groupindex else None
+    if "I" in numbers or am_or_pm:
+        hour = hour % 12 + 12 * (am_or_pm or "A").upper().startswith("P")
     return _moment(numbers, hour, fits)
 
 
@@ -346,15 +349,15 @@ def _moment(numbers: dict[str, IntArray], hour: IntArray, fits: BoolArray) -> Mo
     days = first.astype("datetime64[D]") + (day - 1)
     fits &= days.astype("datetime64[M]") == first
     seconds = hour * 3600 + numbers.get("M", 0 * ones) * 60 + numbers.get("S", 0 * ones)
-    return np.where(fits, days.astype("datetime64[s]") + seconds, _NEVER)
+    return np.where(fits, days.astype("datetime64[s]") + seconds, _NOT_A_TIME)
 
 
 def _week(year: IntArray, week: IntArray, weekday: IntArray, fits: BoolArray) -> Moments:
-    """Return days of ISO weeks; week 1 is the one with January 4."""
+    """Return days of ISO weeks; week 1 contains January 4."""
     fourth = np.where(fits, (year - 1970) * 12, 0).astype("datetime64[M]").astype("datetime64[D]") + 3
     monday = fourth - (fourth.astype(np.int64) + 3) % 7 + 7 * (week - 1)
     fits = fits & ((monday + 3).astype("datetime64[Y]").astype(np.int64) + 1970 == year)
-    return np.where(fits, (monday + weekday - 1).astype("datetime64[s]"), _NEVER)
+    return np.where(fits, (monday + weekday - 1).astype("datetime64[s]"), _NOT_A_TIME)
 
 
 def not_after(moments: Moments, latest: date) -> Moments:
@@ -365,13 +368,13 @@ def not_after(moments: Moments, latest: date) -> Moments:
     """
     days = moments.astype("datetime64[D]")
     months = days.astype("datetime64[M]")
-    rest = moments - months.astype("datetime64[s]")
-    last = np.datetime64(latest, "D")
+    remainder = moments - months.astype("datetime64[s]")
+    latest_day = np.datetime64(latest, "D")
     for _ in range(abs(latest.year - 2000) // 100 + 2):
-        later, earlier = days > last, days <= _century(last, -1)
+        later, earlier = days > latest_day, days <= _century(latest_day, -1)
         months = months + 1200 * (earlier.astype(np.int64) - later.astype(np.int64))
-        days = (months.astype("datetime64[s]") + rest).astype("datetime64[D]")
-    result: Moments = months.astype("datetime64[s]") + rest
+        days = (months.astype("datetime64[s]") + remainder).astype("datetime64[D]")
+    result: Moments = months.astype("datetime64[s]") + remainder
     return result
 
 
@@ -382,7 +385,7 @@ def _century(day: np.datetime64, centuries: int) -> np.datetime64:
 
 
 def _digits(texts: Sequence[str]) -> IntArray:
-    """Return the characters of texts of one length as digits, one row per text."""
+    """Return the digits of texts of equal length, (texts, characters)."""
     characters = np.frombuffer("".join(texts).encode("ascii"), np.uint8)
     return characters.reshape(len(texts), -1).astype(np.int64) - ord("0")
 
@@ -394,9 +397,9 @@ def _number(digits: IntArray, start: int, end: int) -> IntArray:
 
 @cache
 def _patterns(style: str) -> tuple[re.Pattern[str], re.Pattern[str]] | None:
-    """Return the shapes of a format: those that are certain, and those whose texts are parsed one by one.
+    """Return patterns for the shapes of a format: unambiguous ones, and those that are parsed one by one.
 
-    None if it has other parts than numbers and AM or PM.
+    Return None if the format has other parts than numbers and AM or PM.
     """
     pieces = re.findall(r"%.|\s+|.", style, re.DOTALL)
     names = [piece[1] for piece in pieces if piece[0] == "%" and len(piece) == 2]
@@ -410,13 +413,13 @@ def _patterns(style: str) -> tuple[re.Pattern[str], re.Pattern[str]] | None:
             strict += r"\s+" if piece.isspace() else re.escape(piece)
             loose += r"\s*" if piece.isspace() else re.escape(piece)
             continue
-        beside = (pieces[at][0] == "%" for at in (index - 1, index + 1) if 0 <= at < len(pieces))
+        neighbours = (pieces[at][0] == "%" for at in (index - 1, index + 1) if 0 <= at < len(pieces))
         digits = _DIRECTIVES[piece[1]]
         loose += "[^0]*" if piece == "%p" else rf"\s*{digits}"
-        if any(beside):  # without a separator, only fixed widths show where a number ends
+        if any(neighbours):  # without a separator, only fixed widths show where a number ends
             digits = digits.replace("?", "")
-        read = piece != "%p" or "I" in names  # with a clock of 24 hours, AM and PM are ignored
-        strict += f"(?P<{piece[1]}>{digits})" if read else digits
+        is_used = piece != "%p" or "I" in names  # with a clock of 24 hours, AM and PM are ignored
+        strict += f"(?P<{piece[1]}>{digits})" if is_used else digits
     return re.compile(strict, re.IGNORECASE), re.compile(loose, re.IGNORECASE)
 
 
@@ -426,5 +429,5 @@ def _parse_one(text: str, style: str | None) -> np.datetime64:
     try:
         moment = datetime.strptime(text, style) if style else datetime.fromisoformat(text)
     except ValueError:
-        return _NEVER
+        return _NOT_A_TIME
     return np.datetime64(moment.replace(tzinfo=None, microsecond=0), "s")

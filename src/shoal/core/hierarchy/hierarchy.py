@@ -33,12 +33,14 @@ class Hierarchy:
     steps: tuple[IntArray, ...] = field(repr=False)  # steps[l-1]: the group at l of each group at l-1
     labels: tuple[tuple[str, ...], ...] = field(repr=False)  # label of each group, per level
     leaves: tuple[IntArray, ...] = field(repr=False)  # number of values that each group covers, per level
-    size: int  # number of values of the column: all listed values, or else the values of the table
+    size: int  # number of values of the column: of all listed ones, or else of those in the table
     bounds: tuple[tuple[Bounds, ...], ...] | None = field(default=None, repr=False)  # of groups of numbers
     null: int | None = None  # the code of missing values
     # (values,): the position of each value on the scale, nan if it has none; None if the column has no scale
     positions: FloatArray | None = field(default=None, repr=False)
-    measures: bool = True  # whether values at one position are equal: 5 and 5.0 are, codes 0 and -0 are not
+    measures: bool = (
+        True  # whether values at one position are equal, as 5 and 5.0 are; codes 0 and -0 are not
+    )
 
     @property
     def height(self) -> int:
@@ -54,13 +56,13 @@ class Hierarchy:
 
     def between(self, low: int, high: int) -> IntArray:
         """Return the group at the high level of each group at the low level."""
-        known = self._between.get((low, high))
-        if known is None:
-            known = np.arange(len(self.labels[low]))
+        groups = self._between.get((low, high))
+        if groups is None:
+            groups = np.arange(len(self.labels[low]))
             for step in self.steps[low:high]:
-                known = step[known]
-            self._between[low, high] = known
-        return known
+                groups = step[groups]
+            self._between[low, high] = groups
+        return groups
 
     def ordered(self, level: int, groups: IntArray) -> list[int]:
         """Sort groups of a level from low to high, if the column has a scale."""
@@ -85,8 +87,8 @@ class Hierarchy:
 def nest(
     name: str,
     rows: Sequence[Sequence[str]],  # per value of the data, its label at each level from 0
-    others: Sequence[Sequence[str]] = (),  # listed values that do not occur in the data
-    counted: Sequence[bool] | None = None,  # per value, whether the size of groups includes it
+    absent_rows: Sequence[Sequence[str]] = (),  # listed values that do not occur in the data
+    counted: Sequence[bool] | None = None,  # per value, whether it counts in the sizes of groups
 ) -> Hierarchy:
     """Build a hierarchy from the labels of each value; a level must not split a group of the level below.
 
@@ -98,35 +100,35 @@ def nest(
     labels: list[tuple[str, ...]] = [tuple(row[0] for row in rows)]
     sizes = np.ones(len(rows), np.int64) if counted is None else np.array(counted, np.int64)
     leaves: list[IntArray] = [sizes]
-    below = list(range(len(rows)))
+    groups_below = list(range(len(rows)))
     for level in range(1, levels):
         numbers: dict[str, int] = {}
         groups = [numbers.setdefault(row[level], len(numbers)) for row in rows]
         step = np.full(len(labels[-1]), -1, np.int64)
-        for under, group, row in zip(below, groups, rows, strict=True):
-            if step[under] >= 0 and step[under] != group:
+        for child, group, row in zip(groups_below, groups, rows, strict=True):
+            if step[child] >= 0 and step[child] != group:
                 raise _split(name, level, row[level - 1])
-            step[under] = group
-        covered = np.bincount(groups, sizes, len(numbers)).astype(np.int64)
-        for row in others:
+            step[child] = group
+        leaf_counts = np.bincount(groups, sizes, len(numbers)).astype(np.int64)
+        for row in absent_rows:
             if row[level] in numbers:
-                covered[numbers[row[level]]] += 1
+                leaf_counts[numbers[row[level]]] += 1
         steps.append(step)
         labels.append(tuple(numbers))
-        leaves.append(covered)
-        below = groups
-    _check_unused(name, rows, others)
-    return Hierarchy(name, tuple(steps), tuple(labels), tuple(leaves), int(sizes.sum()) + len(others))
+        leaves.append(leaf_counts)
+        groups_below = groups
+    _check_unused(name, rows, absent_rows)
+    return Hierarchy(name, tuple(steps), tuple(labels), tuple(leaves), int(sizes.sum()) + len(absent_rows))
 
 
-def _check_unused(name: str, rows: Sequence[Sequence[str]], others: Sequence[Sequence[str]]) -> None:
+def _check_unused(name: str, rows: Sequence[Sequence[str]], absent_rows: Sequence[Sequence[str]]) -> None:
     """Check that a listed hierarchy is nested, including values that do not occur in the data."""
-    if not others:
+    if not absent_rows:
         return
     for level in range(2, len(rows[0])):
-        above: dict[str, str] = {}
-        for row in (*rows, *others):
-            if above.setdefault(row[level - 1], row[level]) != row[level]:
+        parents: dict[str, str] = {}
+        for row in (*rows, *absent_rows):
+            if parents.setdefault(row[level - 1], row[level]) != row[level]:
                 raise _split(name, level, row[level - 1])
 
 

@@ -53,7 +53,7 @@ class Listed(Builder):
 
 @dataclass(frozen=True)
 class Tree(Listed):
-    """A nested tree with groups as keys and values as lists; a short branch generalizes at higher levels."""
+    """A tree of groups, with lists of values; a value with fewer groups above it changes at higher levels."""
 
     tree: Any = field(default=None, metadata={"takes": "mapping of groups"})
     """The groups, with the groups or values below each."""
@@ -70,9 +70,9 @@ class Tree(Listed):
         return {leaf: (leaf,) * (depth - len(path)) + path for leaf, path in paths.items()}
 
     def bind(self, domain: Domain, counts: IntArray | None = None) -> Hierarchy:
-        seen: dict[str, Labels] = {}
+        paths: dict[str, Labels] = {}
         for leaf, path in _paths(self.tree, ()):
-            if seen.setdefault(leaf, path) != path:
+            if paths.setdefault(leaf, path) != path:
                 raise HierarchyError(
                     f"Hierarchy of {domain.name!r}: a value of the tree is in two groups. Leave one out.",
                     [leaf],
@@ -82,7 +82,7 @@ class Tree(Listed):
 
 @dataclass(frozen=True)
 class Csv(Listed):
-    """A file with one row per value, from the value (left) to the top (right), taken as it is."""
+    """A file with one row per value: the value, then its label at each level up to the top."""
 
     csv: str = ""
     """The file, relative to the policy's folder."""
@@ -112,32 +112,34 @@ class Csv(Listed):
         return len(self.rows[0]) - 1 if self.rows else 0
 
     def bind(self, domain: Domain, counts: IntArray | None = None) -> Hierarchy:
-        """Build the hierarchy level by level; if that is not possible or finds an error, row by row."""
+        """Build the hierarchy level by level, which is fast; if that fails, build it row by row."""
         from shoal.core.hierarchy.rows import bind_rows
 
-        plain = None not in domain.texts and not self.unknown and self.uncovered is None
-        levels = bind_rows(domain, self.rows, top=self.top) if plain else None
+        is_plain = None not in domain.texts and not self.unknown and self.uncovered is None
+        levels = bind_rows(domain, self.rows, top=self.top) if is_plain else None
         if levels is None:
             return super().bind(domain, counts)
         positions = self._positions(domain.texts)
         return replace(levels, positions=positions, measures=self.scale is not None)
 
     def note(self, texts: Sequence[str]) -> str | None:
-        """Return a note if the first row is probably a header: it has no value of the table."""
+        """Return a note if the first row is probably a header, not a value."""
         first, *others = self.rows
         if len(first) < 2 or len(others) < 2 or not first[0] or first[0] in texts:
             return None
         lowest = {row[1] for row in others}
         unrelated = {label for row in others for label in row[1:]}.isdisjoint(first[1:])
-        headed = first[1] not in lowest and any(map(_HEADING.fullmatch, first))
-        if not headed and (not unrelated or len(lowest) == len(others)):  # every row has a different group
+        has_heading = first[1] not in lowest and any(map(_HEADING.fullmatch, first))
+        if not has_heading and (
+            not unrelated or len(lowest) == len(others)
+        ):  # every row has a different group
             return None
         return (
             "the first row of the file seems to be a header, which is taken as a value: the table lacks it, "
             "and no other row has its groups. If so, take it out of the file."
         )
 
-    def _miss(self, values: Sequence[str]) -> str:
+    def _explain_uncovered(self, values: Sequence[str]) -> str:
         return "not in the file. Add a row for each, or name codes under 'unknown'."
 
 
@@ -181,7 +183,7 @@ class Order(Listed):
         return [run[0] if len(run) == 1 else f"{run[0]}..{run[-1]}" for run in runs]
 
     def bind(self, domain: Domain, counts: IntArray | None = None) -> Hierarchy:
-        if repeated := _repeated(self.order):
+        if repeated := _duplicates(self.order):
             raise HierarchyError(
                 f"Hierarchy of {domain.name!r}: a value appears twice in the order. Leave one out.", repeated
             )
@@ -190,7 +192,7 @@ class Order(Listed):
                 reason = f"Each size must be a multiple of the one before: {high} is not one of {low}."
                 raise not_nested(domain.name, level, reason)
         for size in self.sizes:
-            if repeated := _repeated(self._runs(size)):
+            if repeated := _duplicates(self._runs(size)):
                 raise HierarchyError(
                     f"Hierarchy of {domain.name!r}: two groups of {size} share a label; rename a value.",
                     repeated,
@@ -198,7 +200,7 @@ class Order(Listed):
         return super().bind(domain, counts)
 
 
-def _repeated(texts: Sequence[str]) -> list[str]:
+def _duplicates(texts: Sequence[str]) -> list[str]:
     """Return all occurrences of the texts that occur more than once."""
     counts = Counter(texts)
     return [text for text in texts if counts[text] > 1]
@@ -236,19 +238,19 @@ def csv_rows(path: Path, column: str, name: str | None = None) -> tuple[Sequence
         except UnicodeDecodeError:
             text, encoding = read_text(path, name)
         lines = io.StringIO(text, newline="")
-        named = declared_delimiter(lines.readline())
-        begun = lines.tell() if named else 0
-        lines.seek(begun)
+        declared = declared_delimiter(lines.readline())
+        start = lines.tell() if declared else 0
+        lines.seek(start)
         first = re.sub(r'"[^"]*"', "", lines.readline())
-        lines.seek(begun)
-        read = list(csv.reader(lines, delimiter=named or (";" if ";" in first else ",")))
+        lines.seek(start)
+        parsed_rows = list(csv.reader(lines, delimiter=declared or (";" if ";" in first else ",")))
     except DataError as error:
         raise HierarchyError(f"Hierarchy of {column!r}: {error}") from None
     except (OSError, EOFError, zlib.error, csv.Error) as error:
         reason = getattr(error, "strerror", None) or "it is damaged, or not a CSV file"
         raise HierarchyError(f"Hierarchy of {column!r}: cannot read {name!r}: {reason}.") from None
     rows: dict[str, Labels] = {}
-    for number, row in enumerate(read, 2 if named else 1):
+    for number, row in enumerate(parsed_rows, 2 if declared else 1):
         if not row:
             continue
         if len(row) > MAX_LEVELS + 1:

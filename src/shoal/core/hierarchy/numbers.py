@@ -29,8 +29,8 @@ from shoal.errors import HierarchyError
 
 _FRACTION = re.compile(r"\.0*[1-9]")
 _EXACT = 1e15  # below this, a float times a power of ten rounds to the correct whole number
-_PLACES = 15
-_MOST_CODES = 1 << 62
+_MAX_PLACES = 15
+_MAX_CODES = 1 << 62
 NumberRange = tuple[Decimal | None, Decimal | None]  # from (included) and to (not included)
 
 
@@ -49,7 +49,7 @@ class Banded(Builder):
         return number_of(text, self.decimal)
 
     def positions_by_scale(self, texts: Sequence[str]) -> Mapping[str, FloatArray]:
-        """Parse numbers with the decimal sign of the column or, as bands are written, with a point."""
+        """Parse numbers with the decimal sign of the column, or with a point, which bands always have."""
         positions = self.positions(texts)
         if self.decimal == POINT:
             return {"number": positions}
@@ -62,7 +62,7 @@ class Banded(Builder):
         return super().positions(texts) if plain is None else plain
 
     def numbers(self, texts: Sequence[str]) -> Sequence[Decimal | None]:
-        """Parse texts; many texts that are only digits and a point are parsed faster."""
+        """Parse texts to decimals; None for a text that is not a number."""
         plain = self.decimal == POINT and plain_numbers(texts) is not None
         return list(map(Decimal if plain else self.number, texts))
 
@@ -83,39 +83,39 @@ class Banded(Builder):
         raise TypeError(type(self).__name__)
 
     def points(self) -> list[Decimal]:
-        """Return the numbers that define the rule; they may have fractions, too."""
+        """Return the numbers that define the rule."""
         raise TypeError(type(self).__name__)
 
     def keys(self, numbers: IntArray, scale: Callable[[Decimal], int]) -> Iterator[IntArray]:
-        """Yield keys of scaled numbers; numbers with the same keys are in the same bands."""
+        """Yield one key per number, several times; numbers with the same keys are in the same bands."""
         raise TypeError(type(self).__name__)
 
     def is_unknown(self, text: str) -> bool:
-        """Also compare codes as numbers: 99.0 is 99."""
+        """Compare codes also as numbers: 99.0 is the code 99."""
         if not self.unknown or text in self.unknown:
             return text in self.unknown
         number = self.number(text)
         return number is not None and number in map(self.number, self.unknown)
 
-    def settled(self, texts: Sequence[str | None]) -> Banded:
-        """Return the rule with the style of its labels fixed."""
+    def with_fixed_style(self, texts: Sequence[str | None]) -> Banded:
+        """Return the rule with `fractions` set, so that its labels no longer depend on the data."""
         if self.fractions is not None:
             return self
         known = [text for text in texts if text is not None and not self.is_unknown(text)]
         if self.decimal == POINT and plain_numbers(known) is not None:
-            whole = not any(map(_FRACTION.search, known))
-            return replace(self, fractions=not (whole and all(map(_whole, self.points()))))
+            all_whole = not any(map(_FRACTION.search, known))
+            return replace(self, fractions=not (all_whole and all(map(_is_whole, self.points()))))
         points = [*self.points(), *(number for number in map(self.number, known) if number is not None)]
-        return replace(self, fractions=not all(map(_whole, points)))
+        return replace(self, fractions=not all(map(_is_whole, points)))
 
     def stored(self, domain: Domain, counts: IntArray | None) -> dict[str, Any]:
-        return {"fractions": self.settled(domain.texts).fractions}
+        return {"fractions": self.with_fixed_style(domain.texts).fractions}
 
     def labels(self, texts: Sequence[str]) -> list[Labels | None]:
-        style = self.settled(texts)
+        style = self.with_fixed_style(texts)
         with localcontext(prec=80):  # enough for long numbers in narrow bands
-            if (same := self._same_bands(texts)) is not None:
-                first, group = same
+            if (grouped := self._same_bands(texts)) is not None:
+                first, group = grouped
                 bands = [self.bands(Decimal(texts[index])) for index in first.tolist()]
                 rows = [tuple(map(style.label, row)) for row in bands]
                 return [rows[index] for index in group.tolist()]
@@ -123,9 +123,10 @@ class Banded(Builder):
             return [None if n is None else tuple(map(style.label, self.bands(n))) for n in numbers]
 
     def _same_bands(self, texts: Sequence[str]) -> tuple[IntArray, IntArray] | None:
-        """Group many plain numbers by their bands; return the first index of each group, and the groups.
+        """Group numbers that are in the same bands; return the first index of each group, and the groups.
 
-        The numbers are scaled to integers below 1e15, where floats are exact; None if they do not fit.
+        The numbers are scaled to integers below 1e15, where floats are exact. Return None if they are larger,
+        few, or not plain numbers.
         """
         floats = plain_numbers(texts) if self.decimal == POINT else None
         if floats is None:
@@ -134,14 +135,14 @@ class Banded(Builder):
         places = max(len(text.partition(POINT)[2]) for text in texts)
         places = max([places, *(-int(point.as_tuple().exponent) for point in points)])
         largest = max([float(np.abs(floats).max()), *(abs(float(point)) for point in points)])
-        if places > _PLACES or largest * 10.0**places >= _EXACT:
+        if places > _MAX_PLACES or largest * 10.0**places >= _EXACT:
             return None
         numbers = np.rint(floats * 10.0**places).astype(np.int64)
         code, size = np.zeros(len(texts), np.int64), 1
         for key in self.keys(numbers, lambda point: int(point.scaleb(places))):
             low, span = int(key.min()), int(key.max() - key.min()) + 1
             code, size = code * span + (key - low), size * span
-            if size > _MOST_CODES:
+            if size > _MAX_CODES:
                 return None
         _, first, group = np.unique(code, return_index=True, return_inverse=True)
         return first, group
@@ -162,15 +163,17 @@ class Banded(Builder):
 
     def bind(self, domain: Domain, counts: IntArray | None = None) -> Hierarchy:
         """Apply the rule and keep the ends of every band, so that they can be released as numbers."""
-        if self.fractions is False and not all(map(_whole, self.points())):
+        if self.fractions is False and not all(map(_is_whole, self.points())):
             raise HierarchyError(
                 f"Hierarchy of {domain.name!r}: with fractions: false, {self.keyword} takes whole numbers."
             )
-        style = self.settled(domain.texts)
+        style = self.with_fixed_style(domain.texts)
         hierarchy = super().bind(domain, counts)
         ends: dict[str, Bounds] = {TOP: (None, None)}
-        first = {
-            int(code): None for level in range(1, hierarchy.height + 1) for code in _firsts(hierarchy, level)
+        first_codes = {
+            int(code): None
+            for level in range(1, hierarchy.height + 1)
+            for code in _first_values(hierarchy, level)
         }
         with localcontext(prec=80):
             known = [text for text in domain.texts if text is not None and not self.is_unknown(text)]
@@ -179,7 +182,7 @@ class Banded(Builder):
                 number = None if text is None else numbers.get(text)
                 if text is not None:
                     ends[text] = (number, number)
-                for band in self.bands(number) if number is not None and code in first else ():
+                for band in self.bands(number) if number is not None and code in first_codes else ():
                     ends.setdefault(style.label(band), style.ends(band))
         bounds = tuple(tuple(ends.get(label, (None, None)) for label in level) for level in hierarchy.labels)
         return replace(hierarchy, bounds=bounds)
@@ -192,7 +195,7 @@ class Banded(Builder):
     def covers(self, label: str) -> str:
         return super().covers(label) if label == TOP else f"numbers in {label}"
 
-    def _miss(self, values: Sequence[str]) -> str:
+    def _explain_uncovered(self, values: Sequence[str]) -> str:
         example, other = ("3.5", COMMA) if self.decimal == POINT else ("3,5", POINT)
         return (
             f"not a number such as 42 or {example}, of at most 20 digits and below 1e60. Name codes under "
@@ -222,8 +225,13 @@ class Intervals(Banded):
         return len(self.intervals) + len(self.split)
 
     def points(self) -> list[Decimal]:
-        extra = [point for point in (self.bottom_coding, self.top_coding) if point is not None]
-        return [*self.intervals, self.origin, *extra, *(point for level in self.split for point in level)]
+        coding_points = [point for point in (self.bottom_coding, self.top_coding) if point is not None]
+        return [
+            *self.intervals,
+            self.origin,
+            *coding_points,
+            *(point for level in self.split for point in level),
+        ]
 
     def bands(self, number: Decimal) -> list[NumberRange]:
         """Return the band of each width, cut at the coding points; then the joined bands."""
@@ -262,10 +270,12 @@ class Intervals(Banded):
         try:
             for level, (narrow, wide) in enumerate(pairwise(self.intervals), 2):
                 with localcontext(prec=80):
-                    rest = wide % narrow
-                if rest:
-                    why = f"Each width must be a multiple of the one before: {wide} is not one of {narrow}."
-                    raise not_nested(domain.name, level, why)
+                    remainder = wide % narrow
+                if remainder:
+                    reason = (
+                        f"Each width must be a multiple of the one before: {wide} is not one of {narrow}."
+                    )
+                    raise not_nested(domain.name, level, reason)
             self._check_split(domain.name)
             return super().bind(domain, counts)
         except ArithmeticError:
@@ -335,12 +345,12 @@ def _check_fewer(name: str, levels: Sequence[Sequence[Decimal]], first: int) -> 
             raise not_nested(name, level, reason)
 
 
-def _firsts(hierarchy: Hierarchy, level: int) -> IntArray:
+def _first_values(hierarchy: Hierarchy, level: int) -> IntArray:
     """Return one value of each group of a level."""
     return np.unique(hierarchy.groups(level), return_index=True)[1]
 
 
-def _whole(number: Decimal) -> bool:
+def _is_whole(number: Decimal) -> bool:
     return number == number.to_integral_value()
 
 

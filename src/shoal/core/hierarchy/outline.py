@@ -1,4 +1,4 @@
-"""A hierarchy as HTML and as a drawn tree, limited to as many groups as are readable."""
+"""A hierarchy as HTML and as a figure of its tree; large hierarchies are shown in part."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 
 _EXAMPLE_VALUES = 5  # number of values whose labels at all levels are shown
-_MOST_LEVELS = 8  # maximum number of levels for these values
-_EXAMPLES = 3  # number of labels shown per level
-_LONGEST = 32  # maximum number of characters of a label
+_MAX_LEVELS = 8  # maximum number of levels for these values
+_EXAMPLE_LABELS = 3  # number of labels shown per level
+_MAX_LABEL = 32  # maximum number of characters of a label
 
 
 def outline(hierarchy: Hierarchy) -> str:
@@ -43,40 +43,43 @@ def outline(hierarchy: Hierarchy) -> str:
 def _level(hierarchy: Hierarchy, level: int) -> tuple[object, ...]:
     labels, covered = hierarchy.labels[level], hierarchy.leaves[level]
     groups = hierarchy.ordered(level, np.arange(len(labels)))
-    some = [cut(labels[group], _LONGEST) for group in _evenly_spaced(groups, _EXAMPLES)]
-    more = ", \N{HORIZONTAL ELLIPSIS}" if len(labels) > len(some) else ""
+    examples = [cut(labels[group], _MAX_LABEL) for group in _evenly_spaced(groups, _EXAMPLE_LABELS)]
+    more = ", \N{HORIZONTAL ELLIPSIS}" if len(labels) > len(examples) else ""
     largest = f"{int(covered.max()):,}" if len(covered) else ""
-    return str(level), f"{len(labels):,}", largest, isolated(", ".join(some) + more)
+    return str(level), f"{len(labels):,}", largest, isolated(", ".join(examples) + more)
 
 
-def _evenly_spaced(items: Sequence[int], few: int) -> Sequence[int]:
+def _evenly_spaced(items: Sequence[int], count: int) -> Sequence[int]:
     """Return at most `few` items, evenly spread."""
-    if len(items) <= few:
+    if len(items) <= count:
         return items
-    return [items[index * (len(items) - 1) // (few - 1)] for index in range(few)]
+    return [items[index * (len(items) - 1) // (count - 1)] for index in range(count)]
 
 
 def _label_paths(hierarchy: Hierarchy) -> object:
     codes = _evenly_spaced(hierarchy.ordered(0, np.arange(len(hierarchy.labels[0]))), _EXAMPLE_VALUES)
     levels = list(range(hierarchy.height + 1))
-    if len(levels) > _MOST_LEVELS:
-        levels = [*levels[: _MOST_LEVELS - 1], levels[-1]]
+    if len(levels) > _MAX_LEVELS:
+        levels = [*levels[: _MAX_LEVELS - 1], levels[-1]]
     rows = [
-        [isolated(cut(hierarchy.labels[level][hierarchy.groups(level)[code]], _LONGEST)) for level in levels]
+        [
+            isolated(cut(hierarchy.labels[level][hierarchy.groups(level)[code]], _MAX_LABEL))
+            for level in levels
+        ]
         for code in codes
     ]
     return table("How a few values are generalized", [f"Level {level}" for level in levels], rows)
 
 
 LEAVES = 64  # maximum number of leaves in a figure
-_BRANCHES = 6  # minimum number of branches of a group, if not all of them can be drawn
-_LONGEST_LABEL = 24  # maximum number of characters of a label
+_MIN_BRANCHES = 6  # minimum number of branches of a group, if not all of them can be drawn
+_MAX_DRAWN_LABEL = 24  # maximum number of characters of a label
 _LINE = {"color": "#8a949d", "linewidth": 0.9, "zorder": 1}
 
 
 @dataclass(frozen=True)
 class Branch:
-    """A drawn group with its children; if `group` is None, it sums up groups that are not drawn."""
+    """A drawn group with its children; if `group` is None, it stands for groups that are not drawn."""
 
     level: int
     group: int | None
@@ -92,29 +95,31 @@ class Branch:
             yield from branch.leaves()
 
 
-def branches(hierarchy: Hierarchy, most: int = LEAVES) -> list[Branch]:
-    """Return the groups of the top level with their descendants, down to at most `most` leaves.
+def branches(hierarchy: Hierarchy, max_leaves: int = LEAVES) -> list[Branch]:
+    """Return the groups of the top level with their descendants, down to at most `max_leaves` leaves.
 
-    The first level with too many groups is drawn in part if it has few parents: for each parent, its largest
-    groups, and one branch for the rest.
+    The first level with too many groups is drawn in part if it has few parents: the largest groups of each
+    parent, and one branch for its other groups.
     """
     top = hierarchy.height
     roots = _largest_branches(
-        [_branch(hierarchy, top, group) for group in range(len(hierarchy.labels[top]))], top, most
+        [_branch(hierarchy, top, group) for group in range(len(hierarchy.labels[top]))], top, max_leaves
     )
     ends = [branch for branch in roots if branch.group is not None]
-    whole = len(ends) == len(roots)
+    complete = len(ends) == len(roots)
     for level in range(top - 1, -1, -1):
-        if not whole:
+        if not complete:
             break
-        most_here = most if len(hierarchy.labels[level]) <= most else most // max(1, len(ends))
-        whole = most_here == most
-        if not whole and most_here < _BRANCHES:
+        max_branches = (
+            max_leaves if len(hierarchy.labels[level]) <= max_leaves else max_leaves // max(1, len(ends))
+        )
+        complete = max_branches == max_leaves
+        if not complete and max_branches < _MIN_BRANCHES:
             break
         for branch in ends:
             members = np.flatnonzero(hierarchy.steps[level] == branch.group)
             children = [_branch(hierarchy, level, group) for group in hierarchy.ordered(level, members)]
-            branch.children.extend(_largest_branches(children, level, most_here))
+            branch.children.extend(_largest_branches(children, level, max_branches))
         ends = [child for branch in ends for child in branch.children]
     return roots
 
@@ -123,14 +128,14 @@ def _branch(hierarchy: Hierarchy, level: int, group: int) -> Branch:
     return Branch(level, group, hierarchy.labels[level][group], int(hierarchy.leaves[level][group]))
 
 
-def _largest_branches(branches: list[Branch], level: int, most_here: int) -> list[Branch]:
-    """Return the largest branches that fit, in their order, and one branch that sums up the rest."""
-    if len(branches) <= most_here:
+def _largest_branches(branches: list[Branch], level: int, max_branches: int) -> list[Branch]:
+    """Return the largest branches, in their order, and one branch for all others."""
+    if len(branches) <= max_branches:
         return branches
-    places = sorted(range(len(branches)), key=lambda index: (-branches[index].values, index))
-    kept = [branches[index] for index in sorted(places[: most_here - 1])]
-    rest = [branches[index] for index in places[most_here - 1 :]]
-    summed = Branch(level, None, f"{len(rest):,} more", sum(branch.values for branch in rest))
+    by_size = sorted(range(len(branches)), key=lambda index: (-branches[index].values, index))
+    kept = [branches[index] for index in sorted(by_size[: max_branches - 1])]
+    others = [branches[index] for index in by_size[max_branches - 1 :]]
+    summed = Branch(level, None, f"{len(others):,} more", sum(branch.values for branch in others))
     return [*kept, summed]
 
 
@@ -142,9 +147,9 @@ def tree(hierarchy: Hierarchy) -> Any:
     levels = range(hierarchy.height, lowest - 1, -1)
     figure = empty_figure(max(5.6, 0.4 + 2.3 * len(levels)), 1.1 + 0.19 * max(len(ends), 4))
     axes = figure.subplots()
-    places = iter(range(len(ends)))
+    rows = iter(range(len(ends)))
     for root in roots:
-        _draw(axes, root, hierarchy.height, places)
+        _draw(axes, root, hierarchy.height, rows)
     axes.set_xlim(-0.05, len(levels))
     axes.set_ylim(max(len(ends), 4) - 0.5, -0.5)
     axes.set_yticks([])
@@ -161,17 +166,17 @@ def tree(hierarchy: Hierarchy) -> Any:
     return figure
 
 
-def _draw(axes: Any, branch: Branch, top: int, places: Iterator[int]) -> float:
+def _draw(axes: Any, branch: Branch, top: int, rows: Iterator[int]) -> float:
     """Draw a branch and its descendants; return its vertical position."""
     x = top - branch.level
-    child_ys = [_draw(axes, child, top, places) for child in branch.children]
-    y = (child_ys[0] + child_ys[-1]) / 2 if child_ys else float(next(places))
+    child_ys = [_draw(axes, child, top, rows) for child in branch.children]
+    y = (child_ys[0] + child_ys[-1]) / 2 if child_ys else float(next(rows))
     if child_ys:
         axes.plot([x + 0.05 * (not x), x + 0.94], [y, y], **_LINE)
         axes.plot([x + 0.94] * 2, [child_ys[0], child_ys[-1]], **_LINE)
         for child_y in child_ys:
             axes.plot([x + 0.94, x + 1], [child_y, child_y], **_LINE)
-    label, number = cut(_line(branch.label), _LONGEST_LABEL), f"{branch.values:,}"
+    label, number = cut(_line(branch.label), _MAX_DRAWN_LABEL), f"{branch.values:,}"
     text = label if branch.level == 0 and branch.group is not None else f"{label}  ({number})"
     style = "italic" if branch.group is None else "normal"
     background = {"facecolor": "white", "edgecolor": "none", "pad": 1.2}

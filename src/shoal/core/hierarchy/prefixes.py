@@ -1,4 +1,4 @@
-"""The builder for codes: their first characters, fewer at each level."""
+"""The builder for codes such as postcodes, which keeps fewer of their first characters at each level."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Prefix(Builder):
         return super().bind(domain, counts)
 
     def _wrong(self) -> str | None:
-        """Describe an error in the prefixes of `together` or in their label, or return None."""
+        """Describe what is wrong with `together` or `label`, or return None."""
         first = self.prefix[0]
         for entry in self.together:
             if len(entry) != first:

@@ -1,6 +1,6 @@
-"""The builder that merges rare values: those with fewer records than a given number, or share of the records.
+"""The builder that merges rare values: those with fewer records than a number or a share of the records.
 
-A share is relative to the records that have a value: nulls and codes for "unknown" do not count.
+A share is relative to the records that have a value. Nulls and codes for "unknown" do not count.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ class RareValues(Builder):
         return len(self.rare)
 
     def labels(self, texts: Sequence[str]) -> list[Labels | None]:
-        """Return the labels; each value is a separate group until the records are counted."""
+        """Return the labels. Until the records are counted, each value is a group of its own."""
         if self.kept is None:
             return [(text,) * len(self.rare) for text in texts]
         levels = [frozenset(level) for level in self.kept]
         return [tuple(text if text in level else self.label for level in levels) for text in texts]
 
     def styles(self) -> Sequence[RareValues]:
-        """Return the rule with every value kept, and with every value merged, unless `kept` is given."""
+        """Return two variants, with no value merged and with every value merged, unless `kept` is set."""
         return [self] if self.kept is not None else [self, replace(self, kept=((),) * len(self.rare))]
 
     def bind(self, domain: Domain, counts: IntArray | None = None) -> Hierarchy:
@@ -61,7 +61,7 @@ class RareValues(Builder):
         return super(RareValues, counted).bind(domain)
 
     def counted(self, domain: Domain, counts: IntArray | None) -> RareValues:
-        """Return the rule with the values that each level keeps."""
+        """Return the rule with `kept` set: the values that each level does not merge."""
         if not self.label or self.label == TOP:
             raise HierarchyError(
                 f"Hierarchy of {domain.name!r}: label must not be empty nor {TOP}, got {self.label!r}."
@@ -91,8 +91,10 @@ class RareValues(Builder):
             if text is not None and not self.is_unknown(text)
         ]
         records = sum(number for _, number in values)
-        least = [rule * records if isinstance(rule, Decimal) else rule for rule in self.rare]
-        return tuple(tuple(text for text, number in values if number >= level) for level in least)
+        thresholds = [
+            threshold * records if isinstance(threshold, Decimal) else threshold for threshold in self.rare
+        ]
+        return tuple(tuple(text for text, number in values if number >= level) for level in thresholds)
 
     def stored(self, domain: Domain, counts: IntArray | None) -> dict[str, Any]:
         return {"kept": [list(level) for level in self.counted(domain, counts).kept or ()]}

@@ -1,4 +1,4 @@
-"""The rows of a hierarchy file as Arrow columns: how plain files are read and bound level by level."""
+"""The rows of a hierarchy file as Arrow columns, which are read and bound level by level."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Row = tuple[str, ...]
 
 
 class Rows(Sequence[Row]):
-    """Rows of equal length: a value and its labels from level 1 up; tuples are made on demand."""
+    """Rows of equal length: a value and its labels from level 1 up. Tuples are created on demand."""
 
     def __init__(self, columns: Sequence[pa.Array]) -> None:
         self.columns = columns
@@ -41,7 +41,7 @@ class Rows(Sequence[Row]):
         from shoal.core.arrow import numbers_of
 
         encoded = [column.dictionary_encode() for column in self.columns[1:]]
-        return [(numbers_of(one.indices).astype(np.int64), one.dictionary) for one in encoded]
+        return [(numbers_of(level.indices).astype(np.int64), level.dictionary) for level in encoded]
 
     @cached_property
     def distinct(self) -> bool:
@@ -83,26 +83,26 @@ def rows_of(rows: Sequence[Row]) -> Rows | None:
 
 
 def parse_rows(data: bytes) -> Rows | None:
-    """Parse a CSV file with one row per value; None for anything unusual, such as quotes in a value."""
+    """Parse a CSV file with one row per value; return None for unusual files, such as with inner quotes."""
     import pyarrow as pa
     from pyarrow.csv import ConvertOptions, ParseOptions, ReadOptions, read_csv
 
-    begun = len(_BOM) if data.startswith(_BOM) else 0
+    start = len(_BOM) if data.startswith(_BOM) else 0
     if b"\0" in data or data.count(b"\r") != data.count(b"\r\n"):
         return None
-    line, end = _line(data, begun)
-    named = declared_delimiter(line)
-    if named:
-        begun = end
-        line, end = _line(data, begun)
-    delimiter = named or (";" if ";" in re.sub(r'"[^"]*"', "", line) else ",")
+    line, end = _line(data, start)
+    declared = declared_delimiter(line)
+    if declared:
+        start = end
+        line, end = _line(data, start)
+    delimiter = declared or (";" if ";" in re.sub(r'"[^"]*"', "", line) else ",")
     width = line.count(delimiter) + 1
-    if width > MAX_LEVELS + 1 or data.startswith(_BOM, begun):
+    if width > MAX_LEVELS + 1 or data.startswith(_BOM, start):
         return None
     names = [str(number) for number in range(width)]
     try:
         table = read_csv(
-            pa.py_buffer(data).slice(begun),
+            pa.py_buffer(data).slice(start),
             ReadOptions(column_names=names),
             ParseOptions(delimiter=delimiter, quote_char=False, double_quote=False),
             ConvertOptions(column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False),
@@ -114,10 +114,10 @@ def parse_rows(data: bytes) -> Rows | None:
     return rows if len(rows.columns) == width and len(rows) and rows.distinct else None
 
 
-def _line(data: bytes, begun: int) -> tuple[str, int]:
+def _line(data: bytes, start: int) -> tuple[str, int]:
     """Return the line that begins at byte `begun`, and the position of the next line."""
-    end = data.find(b"\n", begun) + 1 or len(data)
-    return data[begun:end].decode("utf-8", "replace"), end
+    end = data.find(b"\n", start) + 1 or len(data)
+    return data[start:end].decode("utf-8", "replace"), end
 
 
 def _unquoted(column: Any) -> Any | None:
@@ -138,10 +138,10 @@ def _unquoted(column: Any) -> Any | None:
 
 
 def bind_rows(domain: Domain, rows: Sequence[Row], *, top: bool) -> Hierarchy | None:
-    """Build a hierarchy from the rows of a file; None unless it is nested and lists every value once.
+    """Build a hierarchy from the rows of a file; return None unless it is nested and lists every value once.
 
-    A group is numbered by its first value in the column, as `nest` does, and covers all values that the file
-    lists under its label.
+    Groups are numbered in the order of the column's values, like in `nest`. A group covers all values that
+    the file lists under its label.
     """
     import pyarrow.compute as pc
 
@@ -157,26 +157,26 @@ def bind_rows(domain: Domain, rows: Sequence[Row], *, top: bool) -> Hierarchy | 
         return None
     if positions.null_count or pc.min(pc.binary_length(values)).as_py() == 0:
         return None
-    here = numbers_of(positions)
-    if np.bincount(here).max() > 1:
+    row_of_value = numbers_of(positions)
+    if np.bincount(row_of_value).max() > 1:
         return None
     levels = [*listed.levels, *[(np.zeros(len(listed), np.int64), texts_of_list([TOP]))] * top]
-    below_listed, below = np.arange(len(listed)), np.arange(len(domain))
+    rows_below, groups_below = np.arange(len(listed)), np.arange(len(domain))
     steps: list[IntArray] = []
     labels: list[tuple[str, ...]] = [tuple(text or "" for text in domain.texts)]
     leaves: list[IntArray] = [np.ones(len(domain), np.int64)]
     for groups, names in levels:
-        if _function(below_listed, groups) is None:
+        if _function(rows_below, groups) is None:
             return None
-        ranked = column_of(groups[here]).dictionary_encode()
+        ranked = column_of(groups[row_of_value]).dictionary_encode()
         ranks, first = numbers_of(ranked.indices).astype(np.int64), numbers_of(ranked.dictionary)
-        step = _function(below, ranks)
+        step = _function(groups_below, ranks)
         if step is None:
             return None
         steps.append(step)
         labels.append(tuple(names.take(ranked.dictionary).to_pylist()))
         leaves.append(np.bincount(groups)[first].astype(np.int64))
-        below_listed, below = groups, ranks
+        rows_below, groups_below = groups, ranks
     return Hierarchy(domain.name, tuple(steps), tuple(labels), tuple(leaves), len(listed))
 
 

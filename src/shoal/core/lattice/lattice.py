@@ -1,7 +1,7 @@
-"""The lattice of generalization levels, and tags: the known state of every node, as one array.
+"""The lattice of generalization levels, and tags: the known state of every node, in one array.
 
-In a monotone problem every node above an accepted node is accepted and every node below a refused one is
-refused (predictive tagging, El Emam et al. 2009). Each of these rules is one slice assignment.
+In a monotone problem, every node above an accepted node is accepted, and every node below a refused node is
+refused (predictive tagging, El Emam et al. 2009). Each rule is one slice assignment.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ class Lattice:
     """The nodes that the constraints allow, and their order."""
 
     columns: tuple[str, ...]
-    heights: tuple[int, ...]  # of each column's whole hierarchy
-    axes: tuple[tuple[int, ...], ...]  # columns that share their level
-    low: tuple[int, ...]  # least level of each axis
-    high: tuple[int, ...]  # greatest level of each axis
+    heights: tuple[int, ...]  # the height of each column's hierarchy, without constraints
+    axes: tuple[tuple[int, ...], ...]  # per axis: the columns that share its level
+    low: tuple[int, ...]  # the lowest level of each axis
+    high: tuple[int, ...]  # the highest level of each axis
 
     @cached_property
     def shape(self) -> tuple[int, ...]:
@@ -45,7 +45,7 @@ class Lattice:
 
     @property
     def has_array(self) -> bool:
-        """Whether an array can have the lattice's shape, which includes axes of a single level."""
+        """Whether a NumPy array can have the shape of the lattice."""
         return len(self.axes) <= MOST_AXES
 
     @property
@@ -99,15 +99,18 @@ class Lattice:
         return nodes
 
     def above(self, node: Node) -> tuple[slice, ...]:
-        """Return the slices of a node and all nodes above it, in an array of the lattice's shape."""
+        """Return the slices that select a node and all nodes above it, in an array of the lattice's shape."""
         return tuple([slice(at, None) for at in self.index(node)])
 
     def below(self, node: Node) -> tuple[slice, ...]:
-        """Return the slices of a node and all nodes below it, in an array of the lattice's shape."""
+        """Return the slices that select a node and all nodes below it, in an array of the lattice's shape."""
         return tuple([slice(0, at + 1) for at in self.index(node)])
 
     def sums(self, parts: Sequence[FloatArray]) -> FloatArray:
-        """Sum one number per column and level to one per node, in the lattice's shape."""
+        """Return the sum over the columns at every node, in the lattice's shape.
+
+        `parts` has one number per level, for each column.
+        """
         total = np.zeros(self.shape)
         for axis, members in enumerate(self.axes):
             for column in members:
@@ -135,11 +138,11 @@ class Lattice:
 
     def projected(self, axes: Sequence[int]) -> Lattice:
         """Return the lattice of the columns of some axes, in their order."""
-        kept = sorted(column for axis in axes for column in self.axes[axis])
-        index_of = {column: at for at, column in enumerate(kept)}
+        columns = sorted(column for axis in axes for column in self.axes[axis])
+        index_of = {column: at for at, column in enumerate(columns)}
         return Lattice(
-            columns=tuple(self.columns[column] for column in kept),
-            heights=tuple(self.heights[column] for column in kept),
+            columns=tuple(self.columns[column] for column in columns),
+            heights=tuple(self.heights[column] for column in columns),
             axes=tuple(tuple(index_of[column] for column in self.axes[axis]) for axis in axes),
             low=tuple(self.low[axis] for axis in axes),
             high=tuple(self.high[axis] for axis in axes),
@@ -148,8 +151,8 @@ class Lattice:
     def narrowed(self, levels: Mapping[str, int]) -> Lattice:
         """Return the sublattice in which some columns have a fixed level."""
         low, high = list(self.low), list(self.high)
-        for given, level in levels.items():
-            name = match_trimmed(given, self.columns)
+        for key, level in levels.items():
+            name = match_trimmed(key, self.columns)
             if name not in self.columns:
                 raise UnknownName(name, "quasi-identifier", self.columns)
             axis = self._axis_of[self.columns.index(name)]
@@ -174,14 +177,14 @@ def build(
     """
     columns = tuple(heights)
     groups = _groups(columns, heights, same_level)
-    ceiling = {c: min(heights[c], (max_level or {}).get(c, heights[c])) for c in columns}
-    floor = {c: (min_level or {}).get(c, 0) for c in columns}
-    low = tuple(max(floor[c] for c in group) for group in groups)
-    high = tuple(min(ceiling[c] for c in group) for group in groups)
-    for group, least, most in zip(groups, low, high, strict=True):
-        if least > most:
+    highest = {c: min(heights[c], (max_level or {}).get(c, heights[c])) for c in columns}
+    lowest = {c: (min_level or {}).get(c, 0) for c in columns}
+    low = tuple(max(lowest[c] for c in group) for group in groups)
+    high = tuple(min(highest[c] for c in group) for group in groups)
+    for group, minimum, maximum in zip(groups, low, high, strict=True):
+        if minimum > maximum:
             raise PolicyError(
-                f"Column {group[0]!r}: min_level {least} is above its highest level {most}. "
+                f"Column {group[0]!r}: min_level {minimum} is above its highest level {maximum}. "
                 "Lower min_level or raise max_level."
             )
     axes = tuple(tuple(columns.index(c) for c in group) for group in groups)
@@ -202,9 +205,9 @@ def _groups(
                 )
             owner[name] = list(group)
         if len({heights[name] for name in group}) > 1:
-            given = ", ".join(f"{name!r} has {heights[name]}" for name in group)
+            heights_text = ", ".join(f"{name!r} has {heights[name]}" for name in group)
             raise PolicyError(
-                f"same_level needs hierarchies of one height: {given}. Give them the same levels.",
+                f"same_level needs hierarchies of one height: {heights_text}. Give them the same levels.",
                 field="same_level",
             )
     groups: list[list[str]] = []
@@ -237,7 +240,7 @@ class Tags:
         self.state[self.lattice.below(node)] = REFUSED
 
     @property
-    def settled(self) -> int:
+    def tagged(self) -> int:
         """The number of nodes whose state is known."""
         return int(np.count_nonzero(self.state))
 
@@ -247,11 +250,11 @@ class Tags:
 
 
 def minimal(members: BoolArray) -> BoolArray:
-    """Keep the members of an up-closed set that have no member one step below."""
+    """Keep the members that have no member one step below; `members` contains all nodes above a member."""
     kept = members.copy()
     for axis in range(members.ndim):
-        rest = (slice(None),) * axis
-        kept[(*rest, slice(1, None))] &= ~members[(*rest, slice(None, -1))]
+        leading = (slice(None),) * axis
+        kept[(*leading, slice(1, None))] &= ~members[(*leading, slice(None, -1))]
     return kept
 
 
@@ -259,8 +262,8 @@ def maximal(members: BoolArray) -> BoolArray:
     """Keep the members that have no member one step above."""
     kept = members.copy()
     for axis in range(members.ndim):
-        rest = (slice(None),) * axis
-        kept[(*rest, slice(None, -1))] &= ~members[(*rest, slice(1, None))]
+        leading = (slice(None),) * axis
+        kept[(*leading, slice(None, -1))] &= ~members[(*leading, slice(1, None))]
     return kept
 
 

@@ -1,7 +1,7 @@
-"""A walk over the nodes of a lattice: see walk_kernels.
+"""A walk over the nodes of a lattice, in compiled code: see `walk_kernels`.
 
-If class sizes determine loss and acceptability, it finds the node of least loss. It also computes how the
-records of many nodes are distributed over their classes.
+If class sizes determine loss and acceptability, the walk finds the node of least loss. It also computes, for
+many nodes, how the records are distributed over classes of different sizes.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from shoal.core.lattice.lattice import Index, Lattice
 _ROWS = 4_000_000  # number of combinations read between two checks of the time limit
 _STEPS = 1 << 40
 _NUMPY_ROWS, _NUMPY_STEPS = 400_000, 200  # the same limits for NumPy, whose steps are slower
-_TALLY = 4096  # smaller values are counted in an array; larger ones are few
-_ROOM = 1 << 20  # number of values that are written before they are copied
+_TALLY_SIZE = 4096  # values below this are counted in an array; larger values are rare
+_OUTPUT_SIZE = 1 << 20  # size of the output array; its content is copied when it is full
 
 
 @dataclass(frozen=True)
 class WalkResult:
-    """What a walk has found so far, and its cost."""
+    """The best node that a walk has found so far, and the cost of the walk."""
 
     complete: bool
     best: Index | None  # the best acceptable node
@@ -46,12 +46,12 @@ class WalkResult:
 
 @dataclass(frozen=True)
 class Spread:
-    """How the records of each node are distributed over its classes."""
+    """For several nodes: how many records are in classes of each measure."""
 
     begins: IntArray  # (nodes + 1,): where each node's values begin
-    values: IntArray  # the measures of classes (size, distinct codes), ascending within a node
-    records: IntArray  # the number of records in classes of that value
-    classes: IntArray  # (nodes,)
+    values: IntArray  # the measures that occur (size, or size and l), ascending within a node
+    records: IntArray  # the number of records in classes of that measure
+    classes: IntArray  # (nodes,): the number of classes
 
 
 def joined(parts: Iterable[Spread]) -> Spread:
@@ -68,9 +68,9 @@ def joined(parts: Iterable[Spread]) -> Spread:
 
 
 def room_for(counts: Counts, lattice: Lattice) -> int:
-    """Return the memory that a walk needs at most, in bytes.
+    """Return the maximum memory that a walk needs, in bytes.
 
-    It stores a table for each level, the tables in use, and the levels of every node.
+    A walk stores a table for each level, the tables in use, and the levels of every node.
     """
     return len(counts) * 16 * (sum(lattice.shape) - len(lattice.shape) + 7) + 8 * lattice.size
 
@@ -85,9 +85,9 @@ class Walk:
             max(len(hierarchies[column].labels[low]) for column in axis)
             for axis, low in zip(lattice.axes, lattice.low, strict=True)
         ]
-        several = [axis for axis, levels in enumerate(lattice.shape) if levels > 1] or [0]
+        axes = [axis for axis, levels in enumerate(lattice.shape) if levels > 1] or [0]
         # The axis with the most values comes first, so that most keys merge only once, in the largest tables.
-        self.order = sorted(several, key=lambda axis: -values[axis])
+        self.order = sorted(axes, key=lambda axis: -values[axis])
         self.shape = tuple(lattice.shape[axis] for axis in self.order)
         self.tree = self._tree(hierarchies)
 
@@ -106,7 +106,10 @@ class Walk:
                 field = self.base.fields[column]
                 fields.append((depth, field.shift, field.mask))
                 labels = [
-                    len(of) for of in hierarchies[column].labels[lattice.low[axis] :][: self.shape[depth]]
+                    len(labels_of_level)
+                    for labels_of_level in hierarchies[column].labels[lattice.low[axis] :][
+                        : self.shape[depth]
+                    ]
                 ]
                 groups.append(labels + [0] * (most - len(labels)))
                 starts.append(np.zeros((most, most), np.int64))
@@ -121,14 +124,17 @@ class Walk:
         digits, free = _digits(self.shape)
         arrays = [np.array(part) for part in (self.shape, strides, fields, groups, starts)]
         return kernels.PrefixTree._make(
-            [*arrays, np.concatenate(maps), np.array(raises), digits, free, self._others(fields)]
+            [*arrays, np.concatenate(maps), np.array(raises), digits, free, self._count_other_values(fields)]
         )
 
-    def _others(self, fields: Sequence[tuple[int, int, int]]) -> int:
-        """Count the distinct values of the key bits of no axis: one-level columns and a sensitive code."""
-        walked = sum(mask << shift for _, shift, mask in fields)
-        others = self.base.keys[0] & ~walked
-        return int(np.count_nonzero(np.diff(np.sort(others)))) + 1 if others.any() else 1
+    def _count_other_values(self, fields: Sequence[tuple[int, int, int]]) -> int:
+        """Count the distinct values of the key bits that belong to no axis.
+
+        They are the bits of columns with one level and of a sensitive code.
+        """
+        axis_bits = sum(mask << shift for _, shift, mask in fields)
+        other_bits = self.base.keys[0] & ~axis_bits
+        return int(np.count_nonzero(np.diff(np.sort(other_bits)))) + 1 if other_bits.any() else 1
 
     def index(self, number: int) -> Index:
         """Return the index of a node in the lattice."""
@@ -140,30 +146,30 @@ class Walk:
     def objective(
         self, least_size: int, most: int, terms: SizeTerms | None, losses: FloatArray | None, *, skip: bool
     ) -> kernels.Objective:
-        """Describe the limits of acceptable nodes, and the loss: by sizes, by a number per node, or both."""
-        how = kernels.BY_LOSS if terms is None else kernels.BY_SIZE
+        """Describe which nodes are acceptable, and the loss: by sizes, by a number per node, or both."""
+        skips = kernels.BY_LOSS if terms is None else kernels.BY_SIZE
         empty = np.empty(0)
         if losses is not None:
-            idle = [axis for axis in range(losses.ndim) if axis not in self.order]
-            losses = np.ascontiguousarray(np.transpose(losses, [*self.order, *idle])).ravel()
+            single_level = [axis for axis in range(losses.ndim) if axis not in self.order]
+            losses = np.ascontiguousarray(np.transpose(losses, [*self.order, *single_level])).ravel()
         terms = terms or SizeTerms()
         factors = np.array(
             [terms.squares, terms.suppressed_squares, terms.suppressed, terms.per_class], float
         )
-        # The loss that a record adds in a suppressed class of the least and the greatest possible size.
-        added = [terms.suppressed + terms.suppressed_squares * size for size in (1, least_size - 1)]
+        # The loss that a record adds in a suppressed class of the smallest and of the greatest possible size.
+        penalties = [terms.suppressed + terms.suppressed_squares * size for size in (1, least_size - 1)]
         return kernels.Objective(
-            least_size, most, empty if losses is None else losses, factors, max(0.0, min(added)),
-            how if skip else kernels.EVERY,
+            least_size, most, empty if losses is None else losses, factors, max(0.0, min(penalties)),
+            skips if skip else kernels.EVERY,
         )  # fmt: skip
 
     def search(self, objective: kernels.Objective) -> Iterator[WalkResult]:
         """Find the best node; yield the result so far at intervals, and at the end."""
-        wanted = np.arange(self.tree.strides[0] + 1 if objective.skips == kernels.EVERY else 0)
-        state, complete = self._state(wanted), False
+        selected = np.arange(self.tree.strides[0] + 1 if objective.skips == kernels.EVERY else 0)
+        state, complete = self._state(selected), False
         while not complete:
             complete = self._run(kernels.walk, objective, state)
-            state = _with_room(state)
+            state = _with_space(state)
             yield self._result(state, complete)
 
     def _run(self, kernel: Kernel, objective: kernels.Objective, state: kernels.State, *others: Any) -> bool:
@@ -192,18 +198,19 @@ class Walk:
         )
 
     def spread(self, indices: IntArray, kept: int, most: int, diversity: Diversity | None = None) -> Spread:
-        """Return the distribution of records over the classes of nodes, (nodes, axes), in descending order.
+        """Return how the records of nodes are distributed over their classes.
 
-        `kept` is the mask of the bits of a key that identify a class, whose size and l are measured together;
-        -1 measures classes by size. `most` is the maximum number of distinct values per node.
+        `indices` has the shape (nodes, axes) and is in descending order. `kept` is the mask of the key bits
+        that identify a class; the other bits are a sensitive code, and the measure combines size and l. If it
+        is -1, classes are measured by size. `most` is the maximum number of different measures per node.
         """
-        wanted = np.zeros(self.tree.strides[0] + 1, np.int64)
-        wanted[1 + np.ravel_multi_index(tuple(indices[:, self.order].T), self.shape)] = 1
-        state = self._state(np.cumsum(wanted))
-        everything = kernels.Objective(0, 0, np.empty(0), np.zeros(4), 0.0, kernels.LIST)
-        room = max(min(len(indices) * most, _ROOM), most)
-        tally = np.zeros(min(_TALLY, most + 1), np.int64)
-        values, records = np.empty((2, room), np.int64)
+        selected = np.zeros(self.tree.strides[0] + 1, np.int64)
+        selected[1 + np.ravel_multi_index(tuple(indices[:, self.order].T), self.shape)] = 1
+        state = self._state(np.cumsum(selected))
+        objective = kernels.Objective(0, 0, np.empty(0), np.zeros(4), 0.0, kernels.LIST)
+        output_size = max(min(len(indices) * most, _OUTPUT_SIZE), most)
+        tally = np.zeros(min(_TALLY_SIZE, most + 1), np.int64)
+        values, records = np.empty((2, output_size), np.int64)
         ends, classes = np.zeros(len(indices) + 1, np.int64), np.empty(len(indices), np.int64)
         diversity = diversity or Diversity()
         kind, c = KINDS.index(diversity.kind), float(diversity.c)
@@ -211,7 +218,7 @@ class Walk:
         spreads = []
         complete = False
         while not complete:
-            complete = self._run(kernels.spread, everything, state, output)
+            complete = self._run(kernels.spread, objective, state, output)
             if complete or state.numbers[kernels.NEEDED] == kernels.OUTPUT:
                 nodes, ends[0] = int(ends[0]), 0
                 used = ends[nodes]
@@ -219,10 +226,10 @@ class Walk:
                 spreads.append(
                     Spread(begins, values[:used].copy(), records[:used].copy(), classes[:nodes].copy())
                 )
-            state = _with_room(state)
+            state = _with_space(state)
         return joined(spreads)
 
-    def _state(self, wanted: IntArray) -> kernels.State:
+    def _state(self, selected: IntArray) -> kernels.State:
         rows, axes, levels, nodes = len(self.base), len(self.shape), max(self.shape), self.tree.strides[0]
         keys, counts = np.empty((2, 2 * rows), np.int64)
         keys[:rows], counts[:rows] = self.base.keys[0], self.base.sizes
@@ -246,14 +253,14 @@ class Walk:
             mark=np.zeros(axes, np.int64),
             short=np.zeros(nodes, np.int64),
             counted=np.zeros(nodes, np.int64),
-            wanted=wanted,
+            selected=selected,
             numbers=numbers,
             values=np.array([np.inf, 0.0]),
         )  # fmt: skip
 
 
-def _with_room(state: kernels.State) -> kernels.State:
-    """Enlarge the space for tables, if it is too small."""
+def _with_space(state: kernels.State) -> kernels.State:
+    """Return the state with larger arrays for tables, if the walk needs them."""
     needed = int(state.numbers[kernels.NEEDED])
     state.numbers[kernels.NEEDED] = 0
     if needed <= len(state.keys):
@@ -265,7 +272,7 @@ def _with_room(state: kernels.State) -> kernels.State:
 
 
 def _digits(shape: Sequence[int]) -> tuple[IntArray, int]:
-    """Pack the levels of each node in one number, with a free bit above each level; return these bits too."""
+    """Pack the levels of each node into a number, with a free bit above each; also return these bits."""
     digits, free, used = np.zeros(shape, np.int64), 0, 0
     for axis, levels in enumerate(shape):
         level = np.arange(levels).reshape([-1 if a == axis else 1 for a in range(len(shape))])
@@ -276,7 +283,7 @@ def _digits(shape: Sequence[int]) -> tuple[IntArray, int]:
 
 
 def _widths(hierarchies: Sequence[Hierarchy], lattice: Lattice) -> list[int]:
-    """Return the bits of each column at its lowest level."""
+    """Return the number of bits of each column at its lowest level."""
     widths = [1] * len(hierarchies)
     for axis, low in zip(lattice.axes, lattice.low, strict=True):
         for column in axis:

@@ -1,22 +1,22 @@
 """The inner part of the walk, compiled or with NumPy.
 
-Nodes form a prefix tree of levels, and each prefix is rolled up once.
+The axes have an order. A *prefix* fixes the levels of the first axes, so the nodes form a tree of prefixes.
+Each prefix is rolled up once. Its table contains the classes of its *low* node, which has level 0 on all
+other axes. Its *top* node has the highest level on them. All nodes of a prefix lie between these two. A node
+is a number: its levels in the order of the axes, the first axis most significant. The nodes of a prefix are a
+range of numbers.
 
-The axes are ordered, and a prefix fixes the levels of the first axes. Its table contains the classes of the
-node `low`, which has level 0 on all other axes. The node `top` has the highest level on them. All nodes of a
-prefix lie between these two. A node is a number: its levels in the order of the axes, the first axis most
-significant. The nodes of a prefix are a range of numbers.
-
-Three facts allow a prefix to be skipped, if the suppressed records are those in small classes:
+If the suppressed records are those in small classes, three facts allow the walk to skip a prefix:
 
 1. Generalizing merges classes, so a node has at least as many records in small classes as any node above it.
    `short` of a node is the largest such number that is known for the node or for a node above.
 2. The loss without suppression never decreases upwards, and each suppressed record adds at least `penalty`.
-   So the loss of the low node and `short` of the top node bound the loss of all nodes between. Low levels are
-   visited first, because they have the smaller losses.
-3. If all losses are known, only open nodes matter: not refused, not counted, and no worse than the best. If
-   the lowest node above all of them (their join) is refused, they are refused. High levels are visited first,
-   because all nodes below a refused node are refused.
+   The loss of the low node and `short` of the top node therefore bound the loss of all nodes of the prefix.
+   Low levels are visited first, because their losses are smaller.
+3. If all losses are known, only *open* nodes matter: those that are not refused, not counted, and not worse
+   than the best. The *join* of nodes is the lowest node above all of them. If the join of the open nodes is
+   refused, all of them are refused. High levels are visited first, because a refused node refuses all nodes
+   below it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from shoal.core.counts.partitions import RollUpBuffers, roll_up_many, sums_of_ma
 BY_SIZE, BY_LOSS, EVERY, LIST = range(4)  # a prefix is skipped by facts 1 and 2, by 1 and 3, or never
 DEPTH, NODES, ACCEPTED, ROWS, COST, BEST, SUPPRESSED, NEEDED, USED = range(9)  # the numbers of a walk
 LOSS, SCORE = range(2)  # its values
-OUTPUT, NODE = -1, -2  # values of NEEDED that are no table size: output needs space, or a node is reached
+OUTPUT, NODE = -1, -2  # values of NEEDED that are not a size: the output is full, or a node is reached
 _EQUAL = 1e-12  # losses with at most this relative difference are a tie
 
 
@@ -49,9 +49,9 @@ class PrefixTree(NamedTuple):
     starts: IntArray  # (fields, levels, levels): where the map from a level to a higher one begins
     maps: IntArray  # all maps, one after the other
     raises: IntArray  # (axes, 2): by how much a level raises the height, and the lexicographic rank
-    digits: IntArray  # (nodes,): the levels, with a free bit above each
+    digits: IntArray  # (nodes,): the levels packed into a number, with a free bit above each
     free: int  # the mask of these free bits
-    others: int  # the number of distinct values of the bits of a key that belong to no axis
+    other_values: int  # the number of distinct values of the bits of a key that belong to no axis
 
 
 class Objective(NamedTuple):
@@ -83,31 +83,31 @@ class State(NamedTuple):
     next: IntArray  # (axes,): one more than the next level; -1 if a depth is not open
     mark: IntArray  # (axes,): the space that was used when a depth was opened
     short: IntArray  # (nodes,): see fact 1
-    counted: IntArray  # (nodes,): 1 where a node was counted
-    wanted: IntArray  # (nodes + 1,): the number of wanted nodes before a node; for EVERY and LIST
+    counted: IntArray  # (nodes,): 1 if a node was counted
+    selected: IntArray  # (nodes + 1,): the number of selected nodes before a node; for EVERY and LIST
     numbers: IntArray
     values: FloatArray
 
 
 @partial(compiled, makes_arrays=False)
 def walk(tree: PrefixTree, objective: Objective, state: State, rows: int, steps: int) -> bool:
-    """Continue a walk; stop if it needs space or reaches `rows` or `steps`. Return whether it is complete.
+    """Continue a walk until it is complete, needs space, or reaches `rows` or `steps`.
 
-    With LIST, also stop at each node; `goal[0]` then contains its levels.
+    Return whether it is complete. With LIST, also stop at each node; `goal[0]` then contains its levels.
     """
     numbers = state.numbers
-    until = numbers[ROWS] + rows
+    row_limit = numbers[ROWS] + rows
     last = tree.levels.shape[0] - 1
     while numbers[DEPTH] >= 0:
         depth = numbers[DEPTH]
         state.at[depth] = 0
         steps -= 1
-        if steps < 0 or numbers[ROWS] > until:
+        if steps < 0 or numbers[ROWS] > row_limit:
             return False
         if state.next[depth] < 0:
-            room = numbers[USED] + state.length[depth, -1] * tree.levels[depth]
-            if depth < last and room > state.keys.shape[0]:
-                numbers[NEEDED] = room
+            needed = numbers[USED] + state.length[depth, -1] * tree.levels[depth]
+            if depth < last and needed > state.keys.shape[0]:
+                numbers[NEEDED] = needed
                 return False
             state.mark[depth] = numbers[USED]
             state.next[depth] = tree.levels[depth]
@@ -184,7 +184,7 @@ def _sums_with_numpy(counts: IntArray, least_size: int) -> tuple[int, int, int]:
     return int(counts @ counts), int(short.sum()), int(short @ short)
 
 
-@partial(inner, numpy=_sums_with_numpy, many=sums_of_many)
+@partial(inner, numpy=_sums_with_numpy, parallel=sums_of_many)
 def _sums(counts: IntArray, least_size: int) -> tuple[int, int, int]:
     """Return the sum of squares of all sizes, then the sum and the sum of squares of the small sizes."""
     squares = 0
@@ -252,9 +252,9 @@ def _open(tree: PrefixTree, objective: Objective, state: State, depth: int) -> N
 
 @inner
 def _probe(tree: PrefixTree, objective: Objective, state: State, depth: int, first: int) -> int:
-    """Count the top of each level from the highest; return the lowest level that may contain a better node.
+    """Count the top node of each level from the highest; return the lowest level that may have a better node.
 
-    By fact 1, `short` of a top never decreases downwards, so no level below a skipped one is counted.
+    By fact 1, `short` of the top node never decreases downwards. So no level below a skipped one is counted.
     """
     stride = tree.strides[depth + 1]
     high = tree.levels[depth] - 1
@@ -300,7 +300,7 @@ def _build(tree: PrefixTree, objective: Objective, state: State, depth: int, fir
     stride = tree.strides[depth + 1]
     for level in range(lowest, tree.levels[depth]):
         low = first + level * stride
-        if objective.skips >= EVERY and state.wanted[low] == state.wanted[low + stride]:
+        if objective.skips >= EVERY and state.selected[low] == state.selected[low + stride]:
             continue
         if level > 0:
             state.goal[1, depth] = level
@@ -311,7 +311,7 @@ def _build(tree: PrefixTree, objective: Objective, state: State, depth: int, fir
         if objective.skips == BY_SIZE:
             bound = state.bounds[depth, -1]
             if level > 0:
-                bound = _judge(objective, tree, state, state.counts[begin : begin + length], low)
+                bound = _evaluate(objective, tree, state, state.counts[begin : begin + length], low)
             state.bounds[depth, level] = bound
             if _skips(objective, state, 0, bound):  # by fact 2, every higher level is skipped, too
                 state.length[depth, level] = 0
@@ -324,9 +324,9 @@ def _table(tree: PrefixTree, state: State, begin: int, length: int) -> tuple[int
     keys, counts = state.keys[begin : begin + length], state.counts[begin : begin + length]
     used = state.numbers[USED]
     out_keys, out_counts = state.keys[used:], state.counts[used:]
-    made = _roll(tree, state, keys, counts, state.goal[0], state.goal[1], out_keys, out_counts)
-    state.numbers[USED] = used + made
-    return used, made
+    rows = _roll(tree, state, keys, counts, state.goal[0], state.goal[1], out_keys, out_counts)
+    state.numbers[USED] = used + rows
+    return used, rows
 
 
 @inlined
@@ -336,7 +336,7 @@ def _enter(tree: PrefixTree, objective: Objective, state: State, depth: int, lev
     begin = _first(tree.strides, state.at, depth) + level * stride
     end = begin + stride
     if objective.skips >= EVERY:
-        if state.wanted[begin] == state.wanted[end]:
+        if state.selected[begin] == state.selected[end]:
             return False
         if depth == tree.levels.shape[0] - 1:
             _leaf(tree, objective, state, depth, level, begin)
@@ -344,7 +344,7 @@ def _enter(tree: PrefixTree, objective: Objective, state: State, depth: int, lev
     if objective.skips == BY_SIZE:
         short, bound = state.short[end - 1], state.bounds[depth, level]
         return state.length[depth, level] > 0 and not _skips(objective, state, short, bound)
-    if level < tree.levels[depth] - 1:  # each node lies below the node that is one level higher on this axis
+    if level < tree.levels[depth] - 1:  # each node is below the node that is one level higher on this axis
         _inherit(state.short, begin, end, stride)
     return bool(_enter_by_loss(tree, objective, state, depth, level, begin, end))
 
@@ -366,7 +366,7 @@ def _leaf(tree: PrefixTree, objective: Objective, state: State, depth: int, leve
 def _enter_by_loss(
     tree: PrefixTree, objective: Objective, state: State, depth: int, level: int, begin: int, end: int
 ) -> bool:
-    """Count the joins of the open nodes until no node is open or the join was accepted before."""
+    """Count the join of the open nodes, again and again, until no node is open or the join is accepted."""
     source, rows = state.begin[depth, -1], state.length[depth, -1]
     keys, counts = state.keys[source : source + rows], state.counts[source : source + rows]
     state.numbers[USED] = state.mark[depth]
@@ -377,7 +377,7 @@ def _enter_by_loss(
         if state.counted[join] == 1:
             break
         _count(tree, objective, state, keys, counts, state.at, state.goal[0], join)
-        if state.short[join] > objective.most:  # then all open nodes, which lie below it, are refused
+        if state.short[join] > objective.most:  # then all open nodes are refused, because they are below it
             _refuse_below(tree, state, begin, join)
             return False
     state.begin[depth, level], state.length[depth, level] = source, rows
@@ -391,9 +391,9 @@ def _enter_by_loss(
 
 def _join_with_numpy(tree: PrefixTree, objective: Objective, state: State, begin: int, end: int) -> int:
     limit = state.values[LOSS] + _EQUAL * abs(state.values[LOSS])
-    there = slice(begin, end)
-    is_open = (state.counted[there] == 0) & (state.short[there] <= objective.most)
-    is_open &= objective.losses[there] <= limit
+    part = slice(begin, end)
+    is_open = (state.counted[part] == 0) & (state.short[part] <= objective.most)
+    is_open &= objective.losses[part] <= limit
     nodes = begin + np.flatnonzero(is_open)
     if not len(nodes):
         return -1
@@ -427,7 +427,7 @@ def _join(tree: PrefixTree, objective: Objective, state: State, begin: int, end:
 
 @inner
 def _skips(objective: Objective, state: State, short: int, bound: float) -> bool:
-    """Return whether no node below is acceptable and at least as good as the best."""
+    """Return whether no node of a prefix is both acceptable and at least as good as the best."""
     best = state.values[LOSS]
     return short > objective.most or bound + objective.penalty * short > best + _EQUAL * abs(best)
 
@@ -451,14 +451,14 @@ def _count(
             )
             counts = state.spare_counts[1, :length]
             break
-    _judge(objective, tree, state, counts, node)
+    _evaluate(objective, tree, state, counts, node)
 
 
 @inner
 def _changes(tree: PrefixTree, source: IntArray, goal: IntArray, rows: int) -> tuple[int, int, int]:
-    """Return the mask of remaining bits, a bound on the classes, and the number of generalized columns."""
+    """Return the mask of the bits to keep, a bound on the number of classes, and how many columns change."""
     kept = -1
-    cells = tree.others
+    cells = tree.other_values
     moved = 0
     for field in range(tree.fields.shape[0]):
         axis = tree.fields[field, 0]
@@ -471,7 +471,7 @@ def _changes(tree: PrefixTree, source: IntArray, goal: IntArray, rows: int) -> t
     return kept, cells, moved
 
 
-def _roll_many(
+def _roll_parallel(
     tree: PrefixTree,
     state: State,
     keys: IntArray,
@@ -494,7 +494,7 @@ def _roll_many(
     return roll_up_many(keys, counts, int(kept), fields, tree.maps, int(cells), out_keys, out_counts, space)
 
 
-@partial(inner, many=_roll_many)
+@partial(inner, parallel=_roll_parallel)
 def _roll(
     tree: PrefixTree,
     state: State,
@@ -517,11 +517,11 @@ def _roll(
     state.numbers[ROWS] += keys.shape[0]
     state.numbers[COST] += moved * keys.shape[0]
     slots = state.slots[: table_size(cells)]
-    return int(group(rows, counts, slots, out_keys, out_counts, state.wanted[:0]))
+    return int(group(rows, counts, slots, out_keys, out_counts, state.selected[:0]))
 
 
 @inner
-def _judge(objective: Objective, tree: PrefixTree, state: State, counts: IntArray, node: int) -> float:
+def _evaluate(objective: Objective, tree: PrefixTree, state: State, counts: IntArray, node: int) -> float:
     """Evaluate a node from the sizes of its classes; return its loss without suppression."""
     squares, short, short_squares = _sums(counts, objective.least_size)
     terms = objective.terms

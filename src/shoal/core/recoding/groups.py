@@ -19,10 +19,12 @@ from shoal.errors import PolicyError
 
 CellValue = str | float | None
 ReleasedLabels = Mapping[str, Sequence[CellValue]]  # released column -> its content for each group
-# What a group stands for: {"level", "label"} of the hierarchy, {"level", "labels"} for several of them,
-# {"from", "to", "ends"} on the column's scale, {"values"}, or {"blank"}: anything. "missing" in a range adds
-# the values that have no position on the scale. If a level and values are given, the values decide: at level
-# 0 null and the text "missing" differ.
+# What a group covers, in one of these forms:
+#   {"level", "label"}: a group of the hierarchy; {"level", "labels"}: several of them
+#   {"from", "to", "ends"}: a range on the column's scale; "missing" adds the values that are not on the scale
+#   {"values"}: some values
+#   {"blank"}: all values
+# With both a level and values, the values count: at level 0, null and the text "missing" differ.
 Cover = Mapping[str, Any]
 
 
@@ -33,7 +35,7 @@ class Groups:
     labels: ReleasedLabels | None  # None: values are released unchanged; each is a group
     leaves: IntArray  # (groups,): the number of the column's values that each covers
     records: IntArray  # (groups,): the number of records of the table with one of these values
-    cover: Callable[[int], Cover] = field(compare=False, repr=False)  # what a group stands for
+    cover: Callable[[int], Cover] = field(compare=False, repr=False)  # what a group covers
     levels: IntArray | None = None  # (groups,): None if some group has no level
     blank: int | None = None  # the group of cells that are blanked
 
@@ -78,7 +80,7 @@ def cell_number(number: Decimal | None) -> float | None:
     return int(number) if number == number.to_integral_value() else float(number)
 
 
-def of_levels(
+def groups_of_levels(
     hierarchy: Hierarchy,
     counts: IntArray,
     levels: Sequence[int],
@@ -89,19 +91,19 @@ def of_levels(
 ) -> tuple[Groups, dict[int, IntArray]]:
     """Return the groups of some levels, and the group of each value at each of these levels.
 
-    `counts`: the number of records of each value. With `blanks`, one more group covers everything: an empty
-    cell, or a star if the column has empty cells itself or `star` is set.
+    `counts` has the number of records of each value. With `blanks`, one more group covers all values. It is
+    shown as an empty cell, or as a star if `star` is set or the column itself has empty cells.
     """
     if list(levels) == [0] and not bounds:
         as_text = blanks and (star or hierarchy.null is not None)
-        groups = _of_values(hierarchy, counts, as_text=as_text)
+        groups = _groups_of_values(hierarchy, counts, as_text=as_text)
         maps = {0: np.arange(len(counts))}
     else:
-        groups, maps = _of_labels(hierarchy, counts, levels, bounds=bounds)
+        groups, maps = _groups_of_labels(hierarchy, counts, levels, bounds=bounds)
     return (with_blank(groups, hierarchy, int(counts.sum()), star=star) if blanks else groups), maps
 
 
-def _of_values(hierarchy: Hierarchy, counts: IntArray, *, as_text: bool) -> Groups:
+def _groups_of_values(hierarchy: Hierarchy, counts: IntArray, *, as_text: bool) -> Groups:
     """Make every value a group, released unchanged or as text."""
     values = values_of(hierarchy)
     levels = np.zeros(len(values), np.int64)
@@ -114,50 +116,52 @@ def values_of(hierarchy: Hierarchy) -> list[str | None]:
     return [None if code == hierarchy.null else text for code, text in enumerate(hierarchy.labels[0])]
 
 
-def _of_labels(
+def _groups_of_labels(
     hierarchy: Hierarchy, counts: IntArray, levels: Sequence[int], *, bounds: bool
 ) -> tuple[Groups, dict[int, IntArray]]:
     names = released_columns(hierarchy.name, bounds=bounds)
-    known: dict[tuple[CellValue, ...], int] = {}
+    code_of_labels: dict[tuple[CellValue, ...], int] = {}
     widest: list[tuple[int, int]] = []  # per released label: the level and group with most values
     codes = {}
     for level in levels:
-        shown = level_labels(hierarchy, level, bounds=bounds) or {names[0]: values_of(hierarchy)}
-        here = np.empty(len(hierarchy.labels[level]), np.int64)
-        for group, shown_values in enumerate(zip(*shown.values(), strict=True)):
-            code = known.setdefault(shown_values, len(known))
-            here[group] = code
+        released_labels = level_labels(hierarchy, level, bounds=bounds) or {names[0]: values_of(hierarchy)}
+        code_of_group = np.empty(len(hierarchy.labels[level]), np.int64)
+        for group, cells in enumerate(zip(*released_labels.values(), strict=True)):
+            code = code_of_labels.setdefault(cells, len(code_of_labels))
+            code_of_group[group] = code
             if code == len(widest):
                 widest.append((level, group))
             elif hierarchy.leaves[level][group] > hierarchy.leaves[widest[code][0]][widest[code][1]]:
                 widest[code] = (level, group)
-        codes[level] = here
-    leaves, records = np.zeros((2, len(known)), np.int64)
-    for level, here in codes.items():
-        np.maximum.at(leaves, here, hierarchy.leaves[level])
-        sums = np.bincount(hierarchy.groups(level), counts, len(here)).astype(np.int64)
-        np.maximum.at(records, here, sums)
-    labels = {name: [shown_values[n] for shown_values in known] for n, name in enumerate(names)}
+        codes[level] = code_of_group
+    leaves, records = np.zeros((2, len(code_of_labels)), np.int64)
+    for level, code_of_group in codes.items():
+        np.maximum.at(leaves, code_of_group, hierarchy.leaves[level])
+        sums = np.bincount(hierarchy.groups(level), counts, len(code_of_group)).astype(np.int64)
+        np.maximum.at(records, code_of_group, sums)
+    labels = {name: [cells[n] for cells in code_of_labels] for n, name in enumerate(names)}
 
     def cover(code: int) -> Cover:
         level, group = widest[code]
-        covered = {"level": level, "label": hierarchy.labels[level][group]}
-        inside = hierarchy.groups(level) == group
-        every = np.logical_or.reduce([here[hierarchy.groups(at)] == code for at, here in codes.items()])
-        if level and not (every & ~inside).any():
-            return covered
-        values = values_of(hierarchy)  # for a single value, or for groups with the same label by chance
-        return {**covered, "values": [values[value] for value in np.flatnonzero(every).tolist()]}
+        level_and_label = {"level": level, "label": hierarchy.labels[level][group]}
+        in_group = hierarchy.groups(level) == group
+        has_code = np.logical_or.reduce(
+            [code_of_group[hierarchy.groups(at)] == code for at, code_of_group in codes.items()]
+        )
+        if level and not (has_code & ~in_group).any():
+            return level_and_label
+        values = values_of(hierarchy)  # needed for single values, and if several groups have the same label
+        return {**level_and_label, "values": [values[value] for value in np.flatnonzero(has_code).tolist()]}
 
     groups = Groups(labels, leaves, records, cover, np.array([level for level, _ in widest]))
-    return groups, {level: here[hierarchy.groups(level)] for level, here in codes.items()}
+    return groups, {level: code_of_group[hierarchy.groups(level)] for level, code_of_group in codes.items()}
 
 
 def in_order(hierarchy: Hierarchy, groups: Groups, codes: Sequence[int]) -> list[int]:
     """Sort groups by level and, if the column has a scale, from low to high."""
     if hierarchy.positions is None or groups.levels is None:
         return list(codes)
-    covers = {code: _named(groups.cover(code)) for code in codes}
+    covers = {code: _level_and_label(groups.cover(code)) for code in codes}
     positions: dict[tuple[int, str], int] = {}
     for level in {cover[0] for cover in covers.values() if cover}:
         labels = hierarchy.labels[level]
@@ -168,7 +172,7 @@ def in_order(hierarchy: Hierarchy, groups: Groups, codes: Sequence[int]) -> list
     return sorted(codes, key=ranks.__getitem__)
 
 
-def _named(cover: Cover) -> tuple[int, str] | None:
+def _level_and_label(cover: Cover) -> tuple[int, str] | None:
     """Return the level and label of a group; None for the blank group."""
     if "blank" in cover:
         return None
@@ -181,7 +185,7 @@ def _named(cover: Cover) -> tuple[int, str] | None:
 def with_blank(
     groups: Groups, hierarchy: Hierarchy, records: int, *, shown: bool = True, star: bool = False
 ) -> Groups:
-    """Add a group that covers everything; unless `shown`, it is for suppressed records only."""
+    """Add a group that covers all values; without `shown`, it is for suppressed records only."""
     blank = len(groups.leaves)
     leaves, counts = np.append(groups.leaves, hierarchy.size), np.append(groups.records, records)
     levels = None if groups.levels is None else np.append(groups.levels, hierarchy.height)
@@ -191,17 +195,17 @@ def with_blank(
     }
     cover = groups.cover
 
-    def of(code: int) -> Cover:
+    def cover_with_blank(code: int) -> Cover:
         return {"blank": True} if code == blank else cover(code)
 
-    return Groups(labels, leaves, counts, of, levels, blank)
+    return Groups(labels, leaves, counts, cover_with_blank, levels, blank)
 
 
-def _blank(shown: Sequence[CellValue], *, star: bool) -> CellValue:
+def _blank(labels: Sequence[CellValue], *, star: bool) -> CellValue:
     """Return the content of a blanked cell: nothing, or a star if the column has empty cells."""
-    return unused(shown, (*(() if star else (None,)), TOP, TOP * 2, TOP * 3))
+    return unused(labels, (*(() if star else (None,)), TOP, TOP * 2, TOP * 3))
 
 
-def unused(shown: Sequence[CellValue], candidates: Sequence[CellValue]) -> CellValue:
-    """Return the first candidate that is not the label of a group: labels are unique."""
-    return next(candidate for candidate in candidates if candidate not in shown)
+def unused(labels: Sequence[CellValue], candidates: Sequence[CellValue]) -> CellValue:
+    """Return the first candidate that is not yet a label, because labels are unique."""
+    return next(candidate for candidate in candidates if candidate not in labels)

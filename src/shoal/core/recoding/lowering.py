@@ -1,11 +1,13 @@
 """Lowering: from a node to finer levels, class by class, as long as every model holds.
 
-A region is a set of combinations with the same labels: one level and one group in each column. The first
-regions are the classes of a node, with the suppressed records raised to the top. In every round, each region
-lowers the column that gains most by one level. The groups one level down (children) leave the region if they
-pass every model and the rest of the region does, too. No level rises after the start.
+A *region* is a set of combinations with the same labels: one level and one group in each column. The first
+regions are the classes of a node, with the suppressed records raised to the top.
 
-Two regions never become equal again: they differ in a group at the level at which they were separated, and
+In every round, one column of each region is lowered by one level: the column that gains most. The groups one
+level down are the *children*. A child leaves the region if it passes every model, and what remains of the
+region passes, too. Levels never rise after the start.
+
+Two separate regions never become equal: they differ in a group at the level at which they were separated, and
 levels never rise.
 """
 
@@ -25,7 +27,7 @@ from shoal.core.lattice.lattice import Node
 from shoal.core.problem import Problem
 from shoal.core.recoding import groups
 
-_LEAST_GAIN = 1e-9  # of a step that gains nothing itself: it is taken, because steps with a gain may follow
+_MIN_GAIN = 1e-9  # the gain of a step that gains nothing: it is made, because steps with a gain may follow
 
 
 def lower_levels(
@@ -33,21 +35,21 @@ def lower_levels(
 ) -> tuple[IntArray, BoolArray]:
     """Return levels (columns, combinations) and the suppressed combinations, (combinations,).
 
-    `recode_suppressed` also recodes the records that the node suppresses. `check` is called
-    regularly and may raise. Regions have no population counts: with a population, the node is returned
-    unchanged.
+    With `recode_suppressed`, the records that the node suppresses are recoded, too. `check` is called
+    regularly and may raise. The population of a region cannot be counted, so with a population the node is
+    returned unchanged.
     """
-    begin = _first_regions(problem, node, recode_suppressed=recode_suppressed)
-    if begin is None:
+    first = _first_regions(problem, node, recode_suppressed=recode_suppressed)
+    if first is None:
         return _node_levels(problem, node), _suppressed(problem, node)
     columns = _columns(problem)
-    regions, changed = begin, ~begin.suppressed
+    regions, changed = first, ~first.suppressed
     while changed.any():
         check()
         levels, changed = _step(regions, columns, changed, check)
         if not changed.any():
             break
-        following = _regions(problem, levels, begin.suppressed)
+        following = _regions(problem, levels, first.suppressed)
         if not _passes(problem, following):
             break
         regions = following
@@ -73,7 +75,7 @@ class _Regions:
     problem: Problem
     levels: IntArray  # (columns, combinations)
     suppressed: BoolArray  # (combinations,)
-    of: IntArray  # (combinations,): the region of each
+    region_of: IntArray  # (combinations,): the region of each
     number: int
 
 
@@ -114,14 +116,17 @@ def _node_levels(problem: Problem, node: Node) -> IntArray:
 
 def _suppressed(problem: Problem, node: Node) -> BoolArray:
     """Mark the combinations in classes that a model refuses at a node."""
-    # Both the regions and the classes are numbered in order of first appearance.
-    of = numbered(keys_at(problem, _node_levels(problem, node)))
-    refused: BoolArray = problem.violations(problem.classes(node))[of]
+    # `numbered` and `roll_up` both number classes in order of first appearance.
+    class_of = numbered(keys_at(problem, _node_levels(problem, node)))
+    refused: BoolArray = problem.violations(problem.classes(node))[class_of]
     return refused
 
 
 def _first_regions(problem: Problem, node: Node, *, recode_suppressed: bool) -> _Regions | None:
-    """Return the classes of a node, with its suppressed records at the top if that passes; else None."""
+    """Return the classes of a node as regions, or None if they do not pass.
+
+    Suppressed records are raised to the top, if that passes.
+    """
     if problem.counts.population is not None:
         return None
     refused = _suppressed(problem, node)
@@ -129,29 +134,29 @@ def _first_regions(problem: Problem, node: Node, *, recode_suppressed: bool) -> 
     if recode_suppressed and refused.any():
         top = np.where(refused, np.array(problem.free.top)[:, None], levels)
         regions = _regions(problem, top, np.zeros_like(refused))
-        lost = refused & _violations(problem, regions)[regions.of]
-        regions = _regions(problem, top, lost)
-        if not lost[refused].all() and _passes(problem, regions):
-            return _regions(problem, np.where(lost, levels, top), lost)
+        still_refused = refused & _violations(problem, regions)[regions.region_of]
+        regions = _regions(problem, top, still_refused)
+        if not still_refused[refused].all() and _passes(problem, regions):
+            return _regions(problem, np.where(still_refused, levels, top), still_refused)
     regions = _regions(problem, levels, refused)
     return regions if _passes(problem, regions) else None
 
 
 def _regions(problem: Problem, levels: IntArray, suppressed: BoolArray) -> _Regions:
-    """Group combinations with the same groups at the same levels; suppressed ones are separate."""
-    of = numbered(keys_at(problem, levels, suppressed))
-    return _Regions(problem, levels, suppressed, of, int(of.max()) + 1)
+    """Group combinations with the same groups at the same levels; suppressed ones form separate regions."""
+    region_of = numbered(keys_at(problem, levels, suppressed))
+    return _Regions(problem, levels, suppressed, region_of, int(region_of.max()) + 1)
 
 
 def _violations(problem: Problem, regions: _Regions) -> BoolArray:
-    return problem.violations(Classes(gathered(problem.counts, regions.of), problem.sensitive_info))
+    return problem.violations(Classes(gathered(problem.counts, regions.region_of), problem.sensitive_info))
 
 
 def _passes(problem: Problem, regions: _Regions) -> bool:
     """Return whether every model holds in each region and for the whole table."""
-    classes = Classes(gathered(problem.counts, regions.of), problem.sensitive_info)
+    classes = Classes(gathered(problem.counts, regions.region_of), problem.sensitive_info)
     suppressed = classes.nothing()
-    suppressed[regions.of[regions.suppressed]] = True
+    suppressed[regions.region_of[regions.suppressed]] = True
     if suppressed.all() or (problem.violations(classes) & ~suppressed).any():
         return False
     return all(model.holds(classes, suppressed) for model in problem.models)
@@ -165,63 +170,69 @@ def _step(
     A region that did not change in the last round cannot be lowered.
     """
     rows = np.flatnonzero(changed)
-    of = numbered(regions.of[rows].reshape(1, -1))
+    region_of = numbered(regions.region_of[rows].reshape(1, -1))
     part = selected(regions.problem.counts, rows)
-    best = np.zeros(int(of.max()) + 1)
+    best = np.zeros(int(region_of.max()) + 1)
     choice = np.full(len(best), -1)
     splits = {}
     for column in columns:
         check()
-        split = _split(regions.problem, part, of, regions.levels[column.number][rows], column)
+        split = _split(regions.problem, part, region_of, regions.levels[column.number][rows], column)
         if split is not None:
             splits[column.number] = split
             better = split.gains > best
             best[better], choice[better] = split.gains[better], column.number
     levels = regions.levels.copy()
     for number, split in splits.items():
-        levels[number, rows[split.rows[choice[of[split.rows]] == number]]] -= 1
+        levels[number, rows[split.rows[choice[region_of[split.rows]] == number]]] -= 1
     lowered = np.zeros(len(changed), np.bool_)
-    lowered[rows] = (choice >= 0)[of]
+    lowered[rows] = (choice >= 0)[region_of]
     return levels, lowered
 
 
-def _split(problem: Problem, part: Counts, of: IntArray, level: IntArray, column: _Column) -> _Split | None:
-    """Find the children of one column that may leave their regions, and the gain per region."""
+def _split(
+    problem: Problem, part: Counts, region_of: IntArray, level: IntArray, column: _Column
+) -> _Split | None:
+    """Find the children of one column that may leave their regions, and the gain of each region."""
     rows = np.flatnonzero(level > column.low)
     if not len(rows):
         return None
     width = column.groups.shape[1]
-    codes, number = part.codes(column.number)[rows], int(of.max()) + 1
-    keys = of[rows] * width + column.groups[level[rows] - 1, codes]
+    codes, number = part.codes(column.number)[rows], int(region_of.max()) + 1
+    keys = region_of[rows] * width + column.groups[level[rows] - 1, codes]
     child = np.full(len(part), -1)
     child[rows] = numbered(keys.reshape(1, -1))
     first = np.empty(int(child.max()) + 1, np.int64)
     first[child[rows[::-1]]] = rows[::-1]
     classes = Classes(gathered(part, child), problem.sensitive_info)
-    region = of[first]
+    region = region_of[first]
     below = level[first] - 1
     group = column.groups[below, part.codes(column.number)[first]]
     leaving = ~problem.violations(classes)
-    _keep_children(problem, part, of, child, region, np.lexsort((group, classes.sizes, region)), leaving)
+    _keep_children(
+        problem, part, region_of, child, region, np.lexsort((group, classes.sizes, region)), leaving
+    )
     if not leaving.any():
         return None
     shares = column.shares[below + 1, column.above[below, group]] - column.shares[below, group]
-    worth = np.where(leaving, column.weight * classes.sizes * shares, 0.0)
-    moved = np.bincount(region[leaving], minlength=number) > 0
-    return _Split(rows[leaving[child[rows]]], np.bincount(region, worth, number) + _LEAST_GAIN * moved)
+    weighted_gains = np.where(leaving, column.weight * classes.sizes * shares, 0.0)
+    has_leaving = np.bincount(region[leaving], minlength=number) > 0
+    return _Split(
+        rows[leaving[child[rows]]], np.bincount(region, weighted_gains, number) + _MIN_GAIN * has_leaving
+    )
 
 
 def _keep_children(
     problem: Problem,
     part: Counts,
-    of: IntArray,
+    region_of: IntArray,
     child: IntArray,  # (combinations,): -1 where the column cannot be lowered
     region: IntArray,  # (children,)
     order: IntArray,  # of the children: by region, the smallest first
     leaving: BoolArray,  # (children,): changed in place
 ) -> None:
-    """Keep children in their regions, the smallest first, until the rest of each region passes the models."""
-    pending = np.zeros(int(of.max()) + 1, np.bool_)
+    """Keep children in their regions, the smallest first, until what remains of each region passes."""
+    pending = np.zeros(int(region_of.max()) + 1, np.bool_)
     pending[region[~leaving]] = True
     while True:
         has_leaving = np.zeros_like(pending)
@@ -230,17 +241,17 @@ def _keep_children(
         if not pending.any():
             return
         numbers = np.where(pending, np.cumsum(pending) - 1, -1)
-        stays = np.where((child >= 0) & ~leaving[child], numbers[of], -1)
-        fails = problem.violations(Classes(gathered(part, stays), problem.sensitive_info))
-        pending[pending] = fails
-        back = order[leaving[order] & pending[region[order]]]
-        leaving[back[np.diff(region[back], prepend=-1) != 0]] = False
+        stays = np.where((child >= 0) & ~leaving[child], numbers[region_of], -1)
+        failing = problem.violations(Classes(gathered(part, stays), problem.sensitive_info))
+        pending[pending] = failing
+        leaving_in_order = order[leaving[order] & pending[region[order]]]
+        leaving[leaving_in_order[np.diff(region[leaving_in_order], prepend=-1) != 0]] = False
 
 
 def keys_at(problem: Problem, levels: IntArray, separate: BoolArray | None = None) -> IntArray:
     """Pack the groups of each combination at its levels, and the levels, into words."""
     groups = []
     for column, hierarchy in enumerate(problem.hierarchies):
-        every = np.stack([hierarchy.groups(level) for level in range(hierarchy.height + 1)])
-        groups.append(every[levels[column], problem.counts.codes(column)])
+        groups_by_level = np.stack([hierarchy.groups(level) for level in range(hierarchy.height + 1)])
+        groups.append(groups_by_level[levels[column], problem.counts.codes(column)])
     return packed([*groups, *levels] if separate is None else [*groups, *levels, separate])

@@ -1,7 +1,7 @@
 """Matching: apply a saved recoding by regions to new data.
 
 A combination is assigned to the narrowest class that covers all its values. Combinations that no class covers
-are suppressed. Classes that the models refuse for the new data are suppressed, too.
+are suppressed, and so are classes that a model refuses in the new data.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from shoal.core.evaluation import Evaluation
 from shoal.core.evaluator import Evaluator
 from shoal.core.hierarchy.hierarchy import Hierarchy
 from shoal.core.problem import Problem
-from shoal.core.recoding.groups import Cover, Groups, ReleasedLabels, of_levels, with_blank
+from shoal.core.recoding.groups import Cover, Groups, ReleasedLabels, groups_of_levels, with_blank
 from shoal.core.recoding.ranges import Arrangement, arranged, arrangements
 from shoal.core.recoding.recoding import Recoding, regions_of
 from shoal.errors import Infeasible
@@ -30,9 +30,9 @@ def first_cover(
     slots: IntArray,  # (columns, rows)
     groups: IntArray,  # (columns, classes)
     column: int,  # the column by whose slots classes are looked up
-    starts: IntArray,
-    at: IntArray,
-    ends: IntArray,
+    starts: IntArray,  # this and the next: see `classes_at`
+    candidates: IntArray,
+    ends: IntArray,  # this and the next two: see `covers`
     scaled: IntArray,
     members: BoolArray,
 ) -> IntArray:
@@ -42,7 +42,7 @@ def first_cover(
     for row in range(rows):
         slot = slots[column, row]
         for n in range(starts[slot], starts[slot + 1]):
-            chosen = at[n]
+            chosen = candidates[n]
             covered = True
             for other in range(columns):
                 if not covers(other, slots[other, row], groups[other, chosen], ends, scaled, members):
@@ -58,21 +58,24 @@ def first_cover(
 def classes_at(
     column: int, slots: int, groups: IntArray, ends: IntArray, scaled: IntArray, members: BoolArray
 ) -> tuple[IntArray, IntArray]:
-    """Return the classes that cover each slot of a column: starts, classes; `groups`: (columns, classes)."""
+    """Return the classes that cover each slot of a column, slot by slot, and where those of each slot start.
+
+    `groups` has the shape (columns, classes).
+    """
     starts = np.zeros(slots + 1, np.int64)
     for chosen in range(groups.shape[1]):
         for slot in range(slots):
             if covers(column, slot, groups[column, chosen], ends, scaled, members):
                 starts[slot + 1] += 1
     starts = np.cumsum(starts)
-    at = np.empty(starts[-1], np.int64)
+    classes = np.empty(starts[-1], np.int64)
     filled = starts.copy()
     for chosen in range(groups.shape[1]):
         for slot in range(slots):
             if covers(column, slot, groups[column, chosen], ends, scaled, members):
-                at[filled[slot]] = chosen
+                classes[filled[slot]] = chosen
                 filled[slot] += 1
-    return starts, at
+    return starts, classes
 
 
 @compiled
@@ -80,7 +83,7 @@ def covers(
     column: int,
     slot: int,
     group: int,
-    ends: IntArray,  # (4, groups): first slot, last slot, whether slots off the scale are covered, set or -1
+    ends: IntArray,  # (4, groups): first and last slot, whether slots off the scale are covered, set or -1
     scaled: IntArray,  # (columns,): the number of slots on the scale
     members: BoolArray,  # (sets, places)
 ) -> bool:
@@ -94,7 +97,7 @@ def covers(
 
 @dataclass(frozen=True)
 class Saved:
-    """The groups of every column that occur in a class, and the classes."""
+    """A recoding by regions as a recipe stores it: the groups of every column, and the classes."""
 
     labels: Mapping[str, ReleasedLabels | None]  # column -> released column -> its content for each group
     covers: Mapping[str, Sequence[Cover]]
@@ -102,7 +105,7 @@ class Saved:
 
 
 def saved(recoding: Recoding) -> Saved:
-    """Return the groups and classes of a recoding by regions, to apply them to new data."""
+    """Return a recoding by regions in the form in which it can be applied to new data."""
     regions = recoding.regions
     if regions is None:
         raise TypeError
@@ -119,60 +122,66 @@ def saved(recoding: Recoding) -> Saved:
     return Saved(labels, covers, None if recoding.uniform else np.stack(classes))
 
 
-def matched(evaluate: Evaluator, before: Saved) -> Evaluation:
+def matched(evaluate: Evaluator, saved_recoding: Saved) -> Evaluation:
     """Apply a saved recoding to a problem; raise Infeasible if too many records would be suppressed."""
     problem = evaluate.problem
     columns = [
-        _Covered.of(arrangement, before.covers[arrangement.hierarchy.name])
+        _ColumnCovers.of(arrangement, saved_recoding.covers[arrangement.hierarchy.name])
         for arrangement in arrangements(problem, ties=True)
     ]
     column_groups = [
-        column.groups(before.labels[column.name], before.covers[column.name]) for column in columns
+        column.groups(saved_recoding.labels[column.name], saved_recoding.covers[column.name])
+        for column in columns
     ]
-    if before.classes is None:
-        codes = [column.of_each()[problem.counts.codes(index)] for index, column in enumerate(columns)]
-        lost = np.min(codes, axis=0) < 0
+    if saved_recoding.classes is None:
+        codes = [
+            column.group_of_values()[problem.counts.codes(index)] for index, column in enumerate(columns)
+        ]
+        uncovered = np.min(codes, axis=0) < 0
         codes = [np.maximum(groups_of_rows, 0) for groups_of_rows in codes]
     else:
-        each = zip(column_groups, problem.hierarchies, before.classes, strict=True)
-        shares = [groups.shares(hierarchy)[codes] for groups, hierarchy, codes in each]
-        classes = before.classes[:, np.argsort(np.sum(shares, axis=0), kind="stable")]  # the narrowest first
-        chosen = _assigned(problem, columns, classes)
-        lost = chosen < 0
-        codes = list(classes[:, np.where(lost, 0, chosen)])
+        triples = zip(column_groups, problem.hierarchies, saved_recoding.classes, strict=True)
+        shares = [groups.shares(hierarchy)[codes] for groups, hierarchy, codes in triples]
+        narrowest_first = np.argsort(np.sum(shares, axis=0), kind="stable")
+        classes = saved_recoding.classes[:, narrowest_first]
+        chosen = _class_of_combinations(problem, columns, classes)
+        uncovered = chosen < 0
+        codes = list(classes[:, np.where(uncovered, 0, chosen)])
     for index, column in enumerate(columns):
-        if before.labels[column.name] is None:  # released unchanged: each value of this table is a group
+        if (
+            saved_recoding.labels[column.name] is None
+        ):  # released unchanged: each value of this table is a group
             hierarchy, counts = problem.hierarchies[index], problem.value_counts[index]
-            column_groups[index], _ = of_levels(hierarchy, counts, [0], bounds=False, blanks=False)
+            column_groups[index], _ = groups_of_levels(hierarchy, counts, [0], bounds=False, blanks=False)
             codes[index] = problem.counts.codes(index)
-    if lost.any():  # a suppressed record may have any value
+    if uncovered.any():  # a suppressed record may have any value
         codes = [
-            np.where(lost, len(groups.leaves), groups_of_rows)
+            np.where(uncovered, len(groups.leaves), groups_of_rows)
             for groups, groups_of_rows in zip(column_groups, codes, strict=True)
         ]
-        wider = zip(column_groups, problem.hierarchies, strict=True)
+        pairs = zip(column_groups, problem.hierarchies, strict=True)
         column_groups = [
-            with_blank(groups, hierarchy, problem.records, shown=False) for groups, hierarchy in wider
+            with_blank(groups, hierarchy, problem.records, shown=False) for groups, hierarchy in pairs
         ]
-    regions = regions_of(problem.counts, codes, lost)
+    regions = regions_of(problem.counts, codes, uncovered)
     recoding = Recoding.from_regions([column.name for column in columns], column_groups, regions)
-    recoding = replace(recoding, uniform=before.classes is None)
-    gone = problem.violations(problem.classes_of(recoding)) | regions.suppressed
-    evaluation = evaluate.recoded(replace(recoding, regions=replace(regions, suppressed=gone)))
+    recoding = replace(recoding, uniform=saved_recoding.classes is None)
+    suppressed = problem.violations(problem.classes_of(recoding)) | regions.suppressed
+    evaluation = evaluate.recoding(replace(recoding, regions=replace(regions, suppressed=suppressed)))
     if not evaluation.acceptable:
-        raise _too_many_suppressed(problem, evaluation, int(problem.counts.sizes[lost].sum()))
+        raise _too_many_suppressed(problem, evaluation, int(problem.counts.sizes[uncovered].sum()))
     return evaluate.finish(evaluation, Guarantee.ACCEPTABLE)
 
 
 def covering(hierarchy: Hierarchy, covers: Sequence[Cover]) -> BoolArray:
     """Return which groups cover the single value of a hierarchy, (groups,)."""
-    column = _Covered.of(arranged(hierarchy, np.ones(1, np.int64)), covers)
-    inside: BoolArray = column.many > 0
+    column = _ColumnCovers.of(arranged(hierarchy, np.ones(1, np.int64)), covers)
+    inside: BoolArray = column.value_counts > 0
     return inside
 
 
 @dataclass(frozen=True)
-class _Covered:
+class _ColumnCovers:
     """The slots of a column that each group covers: a range or a set."""
 
     arrangement: Arrangement
@@ -183,7 +192,7 @@ class _Covered:
     members: BoolArray  # (sets, slots)
 
     @classmethod
-    def of(cls, arrangement: Arrangement, covers: Sequence[Cover]) -> _Covered:
+    def of(cls, arrangement: Arrangement, covers: Sequence[Cover]) -> _ColumnCovers:
         hierarchy = arrangement.hierarchy
         labels = enumerate(hierarchy.labels[0])
         codes = {None if code == hierarchy.null else text: code for code, text in labels}
@@ -218,17 +227,17 @@ class _Covered:
         return self.arrangement.hierarchy.name
 
     @property
-    def many(self) -> IntArray:
+    def value_counts(self) -> IntArray:
         """The number of values that each group covers."""
-        off = len(self.arrangement.values) - self.arrangement.scaled
-        between = np.maximum(0, self.high - self.low + 1) + np.where(self.missing, off, 0)
-        return np.where(self.sets >= 0, self._of_sets(self.members.sum(axis=1)), between)
+        off_scale = len(self.arrangement.values) - self.arrangement.scaled
+        between = np.maximum(0, self.high - self.low + 1) + np.where(self.missing, off_scale, 0)
+        return np.where(self.sets >= 0, self._per_group(self.members.sum(axis=1)), between)
 
-    def _of_sets(self, numbers: IntArray) -> IntArray:
+    def _per_group(self, numbers: IntArray) -> IntArray:
         """Map numbers per set to groups; 0 for a group that is not a set."""
         return np.append(numbers, 0)[self.sets]  # index -1 selects the appended 0
 
-    def of_each(self) -> IntArray:
+    def group_of_values(self) -> IntArray:
         """Return the first group that covers each value, or -1."""
         group_of = np.full(len(self.arrangement.values), -1)
         for group in reversed(range(len(self.low))):
@@ -246,41 +255,46 @@ class _Covered:
         before = np.concatenate(([0], np.cumsum(counts)))
         records = np.where(self.high >= self.low, before[self.high + 1] - before[self.low], 0)
         records += np.where(self.missing, before[-1] - before[self.arrangement.scaled], 0)
-        records = np.where(self.sets >= 0, self._of_sets((self.members * counts).sum(axis=1)), records)
-        return Groups(labels, np.maximum(1, self.many), records, covers.__getitem__)
+        records = np.where(self.sets >= 0, self._per_group((self.members * counts).sum(axis=1)), records)
+        return Groups(labels, np.maximum(1, self.value_counts), records, covers.__getitem__)
 
 
-def _assigned(problem: Problem, columns: Sequence[_Covered], classes: IntArray) -> IntArray:
+def _class_of_combinations(problem: Problem, columns: Sequence[_ColumnCovers], classes: IntArray) -> IntArray:
     """Return the first class that covers each combination, or -1."""
-    by = int(np.argmin([column.many[codes].sum() for column, codes in zip(columns, classes, strict=True)]))
+    lookup_column = int(
+        np.argmin([column.value_counts[codes].sum() for column, codes in zip(columns, classes, strict=True)])
+    )
     slots = np.stack([c.arrangement.slots[problem.counts.codes(n)] for n, c in enumerate(columns)])
-    first = np.cumsum([0, *[len(column.low) for column in columns]])
+    group_offsets = np.cumsum([0, *[len(column.low) for column in columns]])
     ends = np.concatenate([np.stack((c.low, c.high, c.missing, c.sets)) for c in columns], axis=1)
     scaled = np.array([column.arrangement.scaled for column in columns])
     members = np.zeros(
         (sum(len(c.members) for c in columns), max(c.members.shape[1] for c in columns)), np.bool_
     )
-    before = 0
+    sets_before = 0
     for index, column in enumerate(columns):
-        members[before : before + len(column.members), : column.members.shape[1]] = column.members
-        ends[3, first[index] : first[index + 1]] += np.where(column.sets >= 0, before, 0)
-        before += len(column.members)
-    groups = classes + first[:-1, None]
+        members[sets_before : sets_before + len(column.members), : column.members.shape[1]] = column.members
+        ends[3, group_offsets[index] : group_offsets[index + 1]] += np.where(column.sets >= 0, sets_before, 0)
+        sets_before += len(column.members)
+    groups = classes + group_offsets[:-1, None]
     tables = (ends, scaled, members)
-    starts, at = classes_at(by, len(columns[by].arrangement.values), groups, *tables)
-    assigned: IntArray = first_cover(slots, groups, by, starts, at, *tables)
+    starts, candidates = classes_at(
+        lookup_column, len(columns[lookup_column].arrangement.values), groups, *tables
+    )
+    assigned: IntArray = first_cover(slots, groups, lookup_column, starts, candidates, *tables)
     return assigned
 
 
-def _too_many_suppressed(problem: Problem, evaluation: Evaluation, lost: int) -> Infeasible:
-    advice = Change(action="Anonymize this table anew")
+def _too_many_suppressed(problem: Problem, evaluation: Evaluation, uncovered: int) -> Infeasible:
+    advice = Change(action="Anonymize this table without a recipe")
     if evaluation.suppressed < problem.records:
         records = plural(evaluation.suppressed, "record")
-        action = f"Anonymize this table anew; a suppression limit of {records} works"
+        action = f"Anonymize this table without a recipe; a suppression limit of {records} works"
         advice = Change("suppression_limit", evaluation.suppressed, action)
     return Infeasible(
-        f"{evaluation.suppressed:,} of {problem.records:,} records would have to be suppressed ({lost:,} of "
-        f"them have values that none of its classes covers), and the limit is {problem.limit:,}.",
+        f"{evaluation.suppressed:,} of {problem.records:,} records would have to be suppressed "
+        f"({uncovered:,} of them have values that none of its classes covers), and the limit is "
+        f"{problem.limit:,}.",
         [advice],
         heading="The recipe no longer holds",
         code="recipe-outdated",

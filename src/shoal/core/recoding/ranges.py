@@ -1,7 +1,7 @@
-"""Recodings that divide the values of a column into groups at any points; all classes use these groups.
+"""Recodings in which a column has the same groups in all classes, but not the groups of one level.
 
-By order: the values are sorted and cut into ranges. By hierarchy: every value gets a level, and all values of
-a released group are generalized to it (an antichain of the hierarchy).
+By order: the values are sorted and cut into ranges. By hierarchy: every value has a level, and all values of
+a released group have the same level (an antichain of the hierarchy).
 """
 
 from __future__ import annotations
@@ -21,19 +21,22 @@ from shoal.core.recoding.groups import (
     Groups,
     ReleasedLabels,
     cell_number,
-    of_levels,
+    groups_of_levels,
     released_columns,
     unused,
     values_of,
 )
 from shoal.core.recoding.recoding import Recoding, regions_of
 
-_UNCLEAR = set(',{}"')
+_AMBIGUOUS = set(',{}"')
 
 
 @dataclass(frozen=True)
 class Arrangement:
-    """The sorted values of one column: each value has a slot, and values equal on the scale share a rank."""
+    """The sorted values of one column.
+
+    The *slot* of a value is its position. The *rank* is the same for values that are equal on the scale.
+    """
 
     hierarchy: Hierarchy
     counts: IntArray  # (codes,): the number of records of each value
@@ -52,27 +55,27 @@ class Arrangement:
         """The rank of each slot, (slots,)."""
         if not self.scaled or self.hierarchy.positions is None:
             return np.arange(len(self.values))
-        on = self.hierarchy.positions[self.values[: self.scaled]]
-        steps = np.cumsum(np.diff(on, prepend=on[:1]) > 0)
+        on_scale = self.hierarchy.positions[self.values[: self.scaled]]
+        steps = np.cumsum(np.diff(on_scale, prepend=on_scale[:1]) > 0)
         return np.append(steps, np.full(len(self.values) - self.scaled, steps[-1] + 1))
 
     @cached_property
     def ranks(self) -> IntArray:
         """The rank of each value, (codes,).
 
-        There is no cut between values that are equal on the scale, nor between values that are not on it,
-        because their labels could not be distinguished.
+        Values that are equal on the scale are never separated, because their labels would be equal. Values
+        that are not on the scale all have the same rank.
         """
         return self._slot_ranks[self.slots]
 
     @cached_property
     def positions(self) -> FloatArray:
-        """The position of each rank, ascending; values not on the scale follow after one average step."""
+        """The position of each rank, ascending; values that are not on the scale follow after a step."""
         if not self.scaled or self.hierarchy.positions is None:
             return np.arange(float(len(self.values)))
-        on = np.unique(self.hierarchy.positions[self.values[: self.scaled]])
-        step = (on[-1] - on[0]) / (len(on) - 1) if len(on) > 1 else 1.0
-        return np.append(on, on[-1] + step) if self.scaled < len(self.values) else on
+        on_scale = np.unique(self.hierarchy.positions[self.values[: self.scaled]])
+        step = (on_scale[-1] - on_scale[0]) / (len(on_scale) - 1) if len(on_scale) > 1 else 1.0
+        return np.append(on_scale, on_scale[-1] + step) if self.scaled < len(self.values) else on_scale
 
     @cached_property
     def levels(self) -> tuple[IntArray, ...]:
@@ -91,8 +94,8 @@ class Arrangement:
             inside = np.isin(self.levels[cover["level"]], [labels.index(n) for n in names if n in labels])
         elif "ends" in cover and self.scaled:
             low, high = cover["ends"]
-            on = self.positions[self._slot_ranks[: self.scaled]]
-            inside[: self.scaled] = (on >= low) & (on <= high)
+            on_scale = self.positions[self._slot_ranks[: self.scaled]]
+            inside[: self.scaled] = (on_scale >= low) & (on_scale <= high)
         return inside
 
     def stretch(self, cover: Cover) -> tuple[int, int]:
@@ -113,38 +116,42 @@ class Arrangement:
         if bounds:
             return self._ranges(slots, start, bounds=True)
         if (ends[0] == ends[1]).all():
-            groups, _ = of_levels(self.hierarchy, self.counts, [0], bounds=False, blanks=False)
+            groups, _ = groups_of_levels(self.hierarchy, self.counts, [0], bounds=False, blanks=False)
             return groups, self.values[ends[0]]
         if self.scaled:
             return self._ranges(slots, start, bounds=False)
         return self._common(*ends) if tree else self._sets(slots, regions)
 
     def _common(self, low: IntArray, high: IntArray) -> tuple[Groups, IntArray]:
-        """Return the lowest group of the hierarchy that covers each region; its slots are adjacent."""
+        """Return the lowest group of the hierarchy that covers the slots from `low` to `high`, per region."""
         levels = np.zeros(len(low), np.int64)
         for level, group_of in enumerate(self.levels):
             levels[group_of[low] != group_of[high]] = level + 1
         top = self.hierarchy.height
         used = np.unique(levels[levels <= top]).tolist()
-        groups, maps = of_levels(self.hierarchy, self.counts, used, bounds=False, blanks=False)
+        groups, maps = groups_of_levels(self.hierarchy, self.counts, used, bounds=False, blanks=False)
         codes = np.full(len(low), len(groups.leaves))  # the code of the group that _with_top adds
         for level in used:
-            here = levels == level
-            codes[here] = maps[level][self.values[low[here]]]
+            at_level = levels == level
+            codes[at_level] = maps[level][self.values[low[at_level]]]
         return (_with_top(groups, self.hierarchy, self.counts) if levels.max() > top else groups), codes
 
     def _ranges(self, slots: IntArray, start: IntArray, *, bounds: bool) -> tuple[Groups, IntArray]:
         """Return the range of each region, and whether it includes values that are not on the scale."""
-        off = slots >= self.scaled
+        off_scale = slots >= self.scaled
         first, last = self._ends_of_ranks
-        low = np.minimum.reduceat(np.where(off, len(self.values), first[slots]), start)
-        high = np.maximum.reduceat(np.where(off, -1, last[slots]), start)
-        more = np.logical_or.reduceat(off, start)
-        wide = len(self.values) + 1
-        both, codes = np.unique((low * wide + high + 1) * 2 + more, return_inverse=True)
-        low, high, more = both // 2 // wide, both // 2 % wide - 1, both % 2
-        groups = self._described(low, high, more, bounds=bounds)
-        return united(groups, codes, self.hierarchy, int(self.counts.sum())) if bounds else (groups, codes)
+        low = np.minimum.reduceat(np.where(off_scale, len(self.values), first[slots]), start)
+        high = np.maximum.reduceat(np.where(off_scale, -1, last[slots]), start)
+        with_missing = np.logical_or.reduceat(off_scale, start)
+        width = len(self.values) + 1
+        distinct, codes = np.unique((low * width + high + 1) * 2 + with_missing, return_inverse=True)
+        low, high, with_missing = distinct // 2 // width, distinct // 2 % width - 1, distinct % 2
+        groups = self._described(low, high, with_missing, bounds=bounds)
+        return (
+            merge_equal_ends(groups, codes, self.hierarchy, int(self.counts.sum()))
+            if bounds
+            else (groups, codes)
+        )
 
     @cached_property
     def _ends_of_ranks(self) -> tuple[IntArray, IntArray]:
@@ -152,40 +159,42 @@ class Arrangement:
         steps = self._slot_ranks
         return np.searchsorted(steps, steps, "left"), np.searchsorted(steps, steps, "right") - 1
 
-    def _described(self, low: IntArray, high: IntArray, more: IntArray, *, bounds: bool) -> Groups:
+    def _described(self, low: IntArray, high: IntArray, with_missing: IntArray, *, bounds: bool) -> Groups:
         texts = self.hierarchy.labels[0]
-        some = low <= high
-        lower, upper = (np.where(some, ends, 0) for ends in (low, high))
+        has_values = low <= high
+        lower, upper = (np.where(has_values, ends, 0) for ends in (low, high))
         before = np.concatenate(([0], np.cumsum(self.counts[self.values])))
         missing = len(self.values) - self.scaled
-        leaves = np.where(some, upper - lower + 1, 0) + np.where(more, missing, 0)
-        records = np.where(some, before[upper + 1] - before[lower], 0)
-        records += np.where(more, before[-1] - before[self.scaled], 0)
-        alike, _ = self._ends_of_ranks  # values that are equal on the scale get the same text
+        leaves = np.where(has_values, upper - lower + 1, 0) + np.where(with_missing, missing, 0)
+        records = np.where(has_values, before[upper + 1] - before[lower], 0)
+        records += np.where(with_missing, before[-1] - before[self.scaled], 0)
+        first_of_rank, _ = self._ends_of_ranks  # values that are equal on the scale get the same text
         pairs = [
-            (texts[self.values[a]], texts[self.values[alike[b]]]) if s else None
-            for a, b, s in zip(lower.tolist(), upper.tolist(), some.tolist(), strict=True)
+            (texts[self.values[a]], texts[self.values[first_of_rank[b]]]) if s else None
+            for a, b, s in zip(lower.tolist(), upper.tolist(), has_values.tolist(), strict=True)
         ]
         names = released_columns(self.hierarchy.name, bounds=bounds)
         labels: ReleasedLabels
         if bounds:
-            labels = self._ends(names, lower, upper, some & (more == 0))
+            labels = self._ends(names, lower, upper, has_values & (with_missing == 0))
         else:
-            labelled = zip(pairs, more.tolist(), strict=True)
-            alone = some & (more == 0) & (self._slot_ranks[lower] == self._slot_ranks[upper])
-            shown = [range_label(pair, missing=bool(also)) for pair, also in labelled]
-            labels = {names[0]: _distinct_labels(shown, alone.tolist())}
+            flags = zip(pairs, with_missing.tolist(), strict=True)
+            single_rank = (
+                has_values & (with_missing == 0) & (self._slot_ranks[lower] == self._slot_ranks[upper])
+            )
+            range_labels = [range_label(pair, missing=bool(flag)) for pair, flag in flags]
+            labels = {names[0]: _distinct_labels(range_labels, single_rank.tolist())}
 
         def cover(code: int) -> Cover:
             pair = pairs[code]
             ends = [float(self.positions[self._slot_ranks[end[code]]]) for end in (lower, upper)]
-            labelled = {} if pair is None else {"from": pair[0], "to": pair[1], "ends": ends}
-            return {**labelled, "missing": bool(more[code])}
+            flags = {} if pair is None else {"from": pair[0], "to": pair[1], "ends": ends}
+            return {**flags, "missing": bool(with_missing[code])}
 
         return Groups(labels, leaves, records, cover)
 
     def _ends(
-        self, names: tuple[str, ...], low: IntArray, high: IntArray, known: BoolArray
+        self, names: tuple[str, ...], low: IntArray, high: IntArray, on_scale: BoolArray
     ) -> ReleasedLabels:
         """Return the ends of ranges as numbers; None if a value is not on the scale."""
         bounds = self.hierarchy.bounds
@@ -195,8 +204,8 @@ class Arrangement:
         ends = (low.tolist(), high.tolist())
         return {
             name: [
-                numbers[self.values[slot]] if sure else None
-                for slot, sure in zip(slots, known.tolist(), strict=True)
+                numbers[self.values[slot]] if is_known else None
+                for slot, is_known in zip(slots, on_scale.tolist(), strict=True)
             ]
             for name, slots in zip(names, ends, strict=True)
         }
@@ -206,22 +215,22 @@ class Arrangement:
         count = int(regions[-1]) + 1
         words = np.zeros((-(-len(self.values) // 63), count), np.int64)
         for number, word in enumerate(words):
-            here = slots // 63 == number
-            np.bitwise_or.at(word, regions[here], np.int64(1) << (slots[here] % 63))
+            in_word = slots // 63 == number
+            np.bitwise_or.at(word, regions[in_word], np.int64(1) << (slots[in_word] % 63))
         if len(words) == 1:  # the usual case, which is much faster this way
             distinct, codes = np.unique(words[0], return_inverse=True)
-            both = distinct.reshape(1, -1)
+            sets = distinct.reshape(1, -1)
         else:
-            both, codes = np.unique(words, axis=1, return_inverse=True)
+            sets, codes = np.unique(words, axis=1, return_inverse=True)
         texts = [self.hierarchy.labels[0][value] for value in self.values.tolist()]
         null = self.hierarchy.null
-        members_of = np.zeros((len(self.values), both.shape[1]), np.bool_)
+        members_of = np.zeros((len(self.values), sets.shape[1]), np.bool_)
         for slot in range(len(self.values)):
-            members_of[slot] = (both[slot // 63] >> (slot % 63)) & 1
-        members = [np.flatnonzero(members_of[:, group]).tolist() for group in range(both.shape[1])]
-        alone = [len(inside) == 1 and self.values[inside[0]] != null for inside in members]
-        shown = [_set([texts[slot] for slot in inside]) for inside in members]
-        labels = {self.hierarchy.name: _distinct_labels(shown, alone)}
+            members_of[slot] = (sets[slot // 63] >> (slot % 63)) & 1
+        members = [np.flatnonzero(members_of[:, group]).tolist() for group in range(sets.shape[1])]
+        single_values = [len(inside) == 1 and self.values[inside[0]] != null for inside in members]
+        set_labels = [_set([texts[slot] for slot in inside]) for inside in members]
+        labels = {self.hierarchy.name: _distinct_labels(set_labels, single_values)}
         records = (self.counts[self.values][:, None] * members_of).sum(axis=0)
 
         def cover(code: int) -> Cover:
@@ -232,10 +241,10 @@ class Arrangement:
 
 
 def arranged(hierarchy: Hierarchy, counts: IntArray, *, ties: bool = False) -> Arrangement:
-    """Sort a column's values for cutting.
+    """Sort the values of a column so that they can be cut into ranges.
 
-    Codes such as 0, -0 and 00 are equal as numbers and different as texts. A column with such codes has no
-    scale, unless `ties` is set.
+    Codes such as 0, -0 and 00 are equal as numbers but different as texts. A column with such codes is
+    treated as if it had no scale, unless `ties` is set.
     """
     codes = np.arange(len(counts))
     positions = hierarchy.positions
@@ -255,8 +264,8 @@ def by_hierarchy(hierarchy: Hierarchy, counts: IntArray) -> Arrangement:
 
 def _tied(positions: FloatArray) -> bool:
     """Return whether several values share a position."""
-    on = positions[np.isfinite(positions)]
-    return len(np.unique(on)) < len(on)
+    on_scale = positions[np.isfinite(positions)]
+    return len(np.unique(on_scale)) < len(on_scale)
 
 
 def range_label(pair: tuple[str, str] | None, *, missing: bool) -> str:
@@ -281,56 +290,58 @@ def _set(values: list[str]) -> str:
     """
     if len(values) == 1:
         return values[0]
-    return "{" + ", ".join(f'"{value}"' if _UNCLEAR & set(value) else value for value in values) + "}"
+    return "{" + ", ".join(f'"{value}"' if _AMBIGUOUS & set(value) else value for value in values) + "}"
 
 
-def _distinct_labels(labels: Sequence[str], alone: Sequence[bool]) -> list[str]:
-    """Quote labels that are not unique, preferably those of single values.
+def _distinct_labels(labels: Sequence[str], is_single: Sequence[bool]) -> list[str]:
+    """Make labels unique by quoting some, preferably those of single values.
 
     >>> _distinct_labels(["{a, b}", "missing", "{a, b}", "missing"], [True, True, False, False])
     ['"{a, b}"', '"missing"', '{a, b}', 'missing']
     """
     unique = list(labels)
-    seen = set()
-    for at in sorted(range(len(unique)), key=alone.__getitem__):
-        while unique[at] in seen:
-            unique[at] = f'"{unique[at]}"'
-        seen.add(unique[at])
+    used = set()
+    for index in sorted(range(len(unique)), key=is_single.__getitem__):
+        while unique[index] in used:
+            unique[index] = f'"{unique[index]}"'
+        used.add(unique[index])
     return unique
 
 
 def _with_top(groups: Groups, hierarchy: Hierarchy, counts: IntArray) -> Groups:
     """Add a group of all values if the hierarchy has no such group."""
     code = len(groups.leaves)
-    everything = values_of(hierarchy)
-    shown = everything if groups.labels is None else groups.labels[hierarchy.name]
+    all_values = values_of(hierarchy)
+    labels = all_values if groups.labels is None else groups.labels[hierarchy.name]
     return Groups(
-        {hierarchy.name: [*shown, unused(shown, (TOP, TOP * 2, TOP * 3))]},
+        {hierarchy.name: [*labels, unused(labels, (TOP, TOP * 2, TOP * 3))]},
         np.append(groups.leaves, hierarchy.size),
         np.append(groups.records, counts.sum()),
-        lambda group: {"values": everything} if group == code else groups.cover(group),
+        lambda group: {"values": all_values} if group == code else groups.cover(group),
     )
 
 
-def united(groups: Groups, codes: IntArray, hierarchy: Hierarchy, total: int) -> tuple[Groups, IntArray]:
-    """Merge groups whose ends have the same labels; a merged group counts as covering all values."""
+def merge_equal_ends(
+    groups: Groups, codes: IntArray, hierarchy: Hierarchy, total: int
+) -> tuple[Groups, IntArray]:
+    """Merge groups whose released ends are equal; a merged group counts as covering all values."""
     if groups.labels is None:
         raise TypeError
-    known: dict[tuple[CellValue, ...], int] = {}
+    code_of_ends: dict[tuple[CellValue, ...], int] = {}
     rows = zip(*groups.labels.values(), strict=True)
-    same = np.array([known.setdefault(shown, len(known)) for shown in rows])
-    if len(known) == len(same):
+    new_codes = np.array([code_of_ends.setdefault(ends, len(code_of_ends)) for ends in rows])
+    if len(code_of_ends) == len(new_codes):
         return groups, codes
-    first = np.unique(same, return_index=True)[1]
-    several = np.bincount(same) > 1
-    leaves = np.where(several, hierarchy.size, groups.leaves[first])
-    records = np.where(several, total, groups.records[first])
-    labels = {name: [shown[at] for at in first] for name, shown in groups.labels.items()}
+    first = np.unique(new_codes, return_index=True)[1]
+    is_merged = np.bincount(new_codes) > 1
+    leaves = np.where(is_merged, hierarchy.size, groups.leaves[first])
+    records = np.where(is_merged, total, groups.records[first])
+    labels = {name: [ends[at] for at in first] for name, ends in groups.labels.items()}
 
     def cover(code: int) -> Cover:
-        return {"blank": True} if several[code] else groups.cover(int(first[code]))
+        return {"blank": True} if is_merged[code] else groups.cover(int(first[code]))
 
-    return Groups(labels, leaves, records, cover), same[codes]
+    return Groups(labels, leaves, records, cover), new_codes[codes]
 
 
 def arrangements(problem: Problem, *, ties: bool = False) -> list[Arrangement]:
@@ -346,11 +357,11 @@ def by_order(problem: Problem, starts: Sequence[IntArray]) -> Recoding:
         begins = np.zeros(len(column.positions), np.int64)
         begins[begins_at] = 1
         begins[:1] = 0
-        stretch = np.cumsum(begins)[column.ranks]  # of each value
+        range_of_value = np.cumsum(begins)[column.ranks]  # of each value
         bounds = column.hierarchy.name in problem.as_bounds
-        groups, codes = column.groups(column.values, stretch[column.values], tree=False, bounds=bounds)
+        groups, codes = column.groups(column.values, range_of_value[column.values], tree=False, bounds=bounds)
         column_groups.append(groups)
-        maps.append(codes[stretch])
+        maps.append(codes[range_of_value])
     return _recoding(problem, column_groups, maps)
 
 
@@ -361,11 +372,11 @@ def by_levels(problem: Problem, levels: Sequence[IntArray]) -> Recoding:
         problem.hierarchies, problem.value_counts, levels, strict=True
     ):
         bounds = hierarchy.name in problem.as_bounds
-        groups, at = of_levels(
+        groups, groups_by_level = groups_of_levels(
             hierarchy, counts, np.unique(value_levels).tolist(), bounds=bounds, blanks=False
         )
         codes = np.empty(len(value_levels), np.int64)
-        for level, group in at.items():
+        for level, group in groups_by_level.items():
             codes[value_levels == level] = group[value_levels == level]
         column_groups.append(groups)
         maps.append(codes)
@@ -378,5 +389,5 @@ def _recoding(problem: Problem, column_groups: Sequence[Groups], maps: Sequence[
     regions = regions_of(problem.counts, codes, np.zeros(len(problem.counts), np.bool_))
     names = [hierarchy.name for hierarchy in problem.hierarchies]
     recoding = replace(Recoding.from_regions(names, column_groups, regions), uniform=True)
-    gone = problem.violations(problem.classes_of(recoding))
-    return replace(recoding, regions=replace(regions, suppressed=gone))
+    suppressed = problem.violations(problem.classes_of(recoding))
+    return replace(recoding, regions=replace(regions, suppressed=suppressed))

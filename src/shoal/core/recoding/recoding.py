@@ -18,14 +18,14 @@ from shoal.core.recoding.groups import CellValue, Groups, ReleasedLabels, level_
 
 @dataclass(frozen=True)
 class Regions:
-    """Parts of combinations with their classes; a class has a group in every column.
+    """Parts of combinations, and their classes; a class has a group in every column.
 
-    A combination is one part, unless a search divides equal records; which of its records go to which part is
-    then random. If a sensitive column is released separately, its value is the last field of the keys, its
-    group the last of the columns, and `sensitive` contains the values of each class.
+    A combination is one part, unless a search divides equal records. Then the records of each part are chosen
+    at random. If a sensitive column is released separately, its value is the last field of the keys, its
+    group is the last of the columns, and `sensitive` contains the values of each class.
     """
 
-    keys: IntArray  # (words, combinations): as they were counted
+    keys: IntArray  # (words, combinations): the keys of the counts
     rows: IntArray  # (parts,): the combination that each part belongs to
     sizes: IntArray  # (parts,): the number of its records
     classes: IntArray  # (parts,): the class of each part
@@ -44,9 +44,9 @@ class Regions:
         order = np.argsort(self.rows, kind="stable")
         rows, sizes = self.rows[order], self.sizes[order]
         preceding = np.cumsum(sizes) - sizes
-        fresh = np.diff(rows, prepend=-1) > 0
+        is_first = np.diff(rows, prepend=-1) > 0
         result = np.empty(len(order), np.int64)
-        result[order] = preceding - preceding[fresh][np.cumsum(fresh) - 1]
+        result[order] = preceding - preceding[is_first][np.cumsum(is_first) - 1]
         return result
 
     def counts(self, base: Counts) -> InMemoryCounts:
@@ -71,23 +71,23 @@ def regions_of(
 ) -> Regions:
     """Merge parts with the same groups into classes; suppressed parts form separate classes."""
     words = [suppressed.astype(np.int64)]
-    used = 1
+    bits_used = 1
     for codes in reversed(groups):  # the first column is the most significant
         bits = max(1, int(codes.max()).bit_length())
-        if used + bits > 63:
+        if bits_used + bits > 63:
             words.append(np.zeros(len(codes), np.int64))
-            used = 0
-        words[-1] |= codes << used
-        used += bits
+            bits_used = 0
+        words[-1] |= codes << bits_used
+        bits_used += bits
     order = np.argsort(words[0], kind="stable") if len(words) == 1 else np.lexsort(words)
-    fresh = np.zeros(len(order), np.bool_)
-    fresh[:1] = True
+    is_first = np.zeros(len(order), np.bool_)
+    is_first[:1] = True
     for word in words:
-        inside = word[order]
-        fresh[1:] |= inside[1:] != inside[:-1]
+        sorted_word = word[order]
+        is_first[1:] |= sorted_word[1:] != sorted_word[:-1]
     classes = np.empty(len(order), np.int64)
-    classes[order] = np.cumsum(fresh) - 1
-    first = order[fresh]
+    classes[order] = np.cumsum(is_first) - 1
+    first = order[is_first]
     return Regions(
         keys=counts.keys,
         rows=np.arange(len(counts)) if rows is None else rows,
@@ -100,7 +100,7 @@ def regions_of(
 
 @dataclass(frozen=True)
 class Recoding:
-    """The group of every value of a column, or of every class; and the suppressed classes."""
+    """The released group of every value, or of every class, and the suppressed classes."""
 
     columns: tuple[str, ...]
     groups: tuple[IntArray, ...]  # per column: the group of each value's code; none if there are regions
@@ -109,8 +109,8 @@ class Recoding:
     suppressed: IntArray | None = None  # (words, classes): the packed groups of suppressed classes
     column_groups: tuple[Groups, ...] = ()  # per column, if the recoding is not a node
     regions: Regions | None = None
-    uniform: bool = False  # a value has the same group in every class
-    wildcards: bool = False  # a blanked cell matches every value
+    uniform: bool = False  # whether a value has the same group in every class
+    wildcards: bool = False  # whether a blanked cell matches every value
 
     @classmethod
     def from_node(
@@ -162,7 +162,7 @@ class Recoding:
         )
 
     def matches(self) -> IntArray:
-        """Return the number of records that match each class, with blanks as wildcards; 0 if suppressed."""
+        """Return how many records match each class, with blanks as wildcards; 0 for suppressed classes."""
         from shoal.core.recoding.wildcards import match_sizes
 
         if self.regions is None:

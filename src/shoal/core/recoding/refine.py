@@ -1,7 +1,7 @@
 """Refine a node: recode or blank suppressed records, and lower levels class by class.
 
-A blank is a separate value: records are in the same class if their visible values are equal and their blanks
-are in the same columns. If few classes are refused, a dynamic program over sets of these classes finds the
+A blank counts as a value: records are in the same class if their visible values are equal and their blanks
+are in the same columns. If few classes are refused, dynamic programming over sets of these classes finds the
 blanks of least cost. Otherwise, sets of columns are tried, small sets first.
 """
 
@@ -25,63 +25,70 @@ from shoal.core.evaluator import Evaluator
 from shoal.core.hierarchy.hierarchy import TOP
 from shoal.core.lattice.lattice import Node
 from shoal.core.problem import Problem
-from shoal.core.recoding.groups import of_levels
+from shoal.core.recoding.groups import groups_of_levels
 from shoal.core.recoding.lowering import keys_at, lower_levels
 from shoal.core.recoding.recoding import Recoding, regions_of
 from shoal.errors import CannotHonour
 from shoal.wording import Change
 
-_FEW = 12  # maximum number of refused classes for which all sets are evaluated
-_CELLS = 4_000_000  # maximum number of sets of classes times sensitive values in memory for that
-_SETS = 500  # maximum number of sets of columns that are tried for each size
+_MAX_EXACT_CLASSES = 12  # maximum number of refused classes for which all sets of them are evaluated
+_MAX_CELLS = 4_000_000  # maximum number of sets times sensitive values in memory during this evaluation
+_MAX_SETS = 500  # maximum number of sets of columns that are tried for each size
 _EQUAL = 1e-12  # costs with at most this relative difference are a tie
 
 
 def blanked(problem: Problem, node: Node, *, check: Callable[[], None]) -> tuple[BoolArray, BoolArray]:
-    """Return blanks (columns, combinations) and the combinations that stay suppressed, (combinations,).
+    """Choose cells to blank so that suppressed records can be released.
 
+    Return the blanks, (columns, combinations), and the combinations that stay suppressed, (combinations,).
     `check` is called regularly and may raise. With a population, nothing is blanked.
     """
     levels = np.repeat(np.array(node, np.int64)[:, None], len(problem.counts), axis=1)
-    of = numbered(keys_at(problem, levels))  # both number classes in order of appearance
+    class_of = numbered(keys_at(problem, levels))  # both number classes in order of appearance
     counts = problem.classes(node).counts
     refused = problem.violations(Classes(counts, problem.sensitive_info))
     blanks = np.zeros((len(node), len(counts)), np.bool_)
     if not refused.any() or counts.population is not None:
-        return blanks[:, of], refused[of]
+        return blanks[:, class_of], refused[class_of]
     flagged = np.flatnonzero(refused)
     flagged = flagged[np.lexsort(counts.keys[:, flagged])]  # independent of the order of the combinations
     part = selected(counts, flagged)
-    blanks[:, flagged] = _least(problem, part, check) if _small(part) else _greedy(problem, part, check)
-    suppressed = _settled(problem, counts, blanks, refused)
-    return blanks[:, of], suppressed[of]
+    blanks[:, flagged] = (
+        _optimal_blanks(problem, part, check) if _is_small(part) else _greedy_blanks(problem, part, check)
+    )
+    suppressed = _suppress_unhidden(problem, counts, blanks, refused)
+    return blanks[:, class_of], suppressed[class_of]
 
 
 def blanked_any(problem: Problem, node: Node, *, check: Callable[[], None]) -> tuple[BoolArray, BoolArray]:
-    """Return what `blanked` returns, for blanks that match every value: see `shoal.core.recoding.wildcards`.
+    """Choose cells like `blanked`, for blanks that match every value: see `shoal.core.recoding.wildcards`.
 
-    A record is hidden by its blanks if at least k released records have its visible values before any
-    blanking. These records still match it after blanking. Blanks of other records are not needed for this.
+    A record is hidden by its blanks if at least k released records have its visible values before any cell is
+    blanked. These records still match it afterwards. Blanks of other records are not needed for this.
     """
     levels = np.repeat(np.array(node, np.int64)[:, None], len(problem.counts), axis=1)
-    of = numbered(keys_at(problem, levels))  # both number classes in order of appearance
+    class_of = numbered(keys_at(problem, levels))  # both number classes in order of appearance
     counts = problem.classes(node).counts
     refused = problem.violations(Classes(counts, problem.sensitive_info))
     kept = np.ones(len(counts), np.bool_)
     while True:  # until no remaining record depends on suppressed ones
-        here = np.flatnonzero(kept)
+        kept_indices = np.flatnonzero(kept)
         blanks = np.zeros((len(node), len(counts)), np.bool_)
-        blanks[:, here] = _cheapest(problem, selected(counts, here), refused[here], check)
-        bare = refused & kept & ~blanks.any(axis=0)
-        if not bare.any():
-            return blanks[:, of], ~kept[of]
-        if counts.sizes[bare].sum() >= problem.least_size:  # enough to be hidden with every cell blanked
-            blanks[:, bare] = True
-            return blanks[:, of], ~kept[of]
-        kept &= ~bare
+        blanks[:, kept_indices] = _cheapest_blanks(
+            problem, selected(counts, kept_indices), refused[kept_indices], check
+        )
+        unhidden = refused & kept & ~blanks.any(axis=0)
+        if not unhidden.any():
+            return blanks[:, class_of], ~kept[class_of]
+        if counts.sizes[unhidden].sum() >= problem.least_size:  # enough to be hidden with every cell blanked
+            blanks[:, unhidden] = True
+            return blanks[:, class_of], ~kept[class_of]
+        kept &= ~unhidden
 
 
-def _cheapest(problem: Problem, counts: Counts, refused: BoolArray, check: Callable[[], None]) -> BoolArray:
+def _cheapest_blanks(
+    problem: Problem, counts: Counts, refused: BoolArray, check: Callable[[], None]
+) -> BoolArray:
     """Find the cheapest blanks (columns, classes) of each refused class; never all of its columns."""
     columns, weights = len(counts.fields), np.array(problem.weights)
     blanks = np.zeros((columns, len(counts)), np.bool_)
@@ -90,189 +97,194 @@ def _cheapest(problem: Problem, counts: Counts, refused: BoolArray, check: Calla
     for size in range(1, columns):
         if not (cost > np.sort(weights)[:size].sum()).any():  # no set of this size is cheaper
             break
-        judged = []
-        for chosen in _sets(columns, size, ranked):
+        results = []
+        for chosen in _candidate_sets(columns, size, ranked):
             check()
             weight = float(weights[list(chosen)].sum())
-            of = numbered(_without(counts, chosen))
-            enough = np.bincount(of, counts.sizes)[of] >= problem.least_size
-            judged.append((int(counts.sizes[refused & enough].sum()), chosen))
-            better = enough & (cost > weight)
+            class_of = numbered(_without(counts, chosen))
+            passes = np.bincount(class_of, counts.sizes)[class_of] >= problem.least_size
+            results.append((int(counts.sizes[refused & passes].sum()), chosen))
+            better = passes & (cost > weight)
             cost[better] = weight
             blanks[:, better] = False
             blanks[np.array(chosen)[:, None], better] = True
-        ranked = [chosen for _, chosen in sorted(judged, key=lambda trial: (-trial[0], trial[1]))]
+        ranked = [chosen for _, chosen in sorted(results, key=lambda trial: (-trial[0], trial[1]))]
     return blanks
 
 
-def _settled(problem: Problem, counts: Counts, blanks: BoolArray, refused: BoolArray) -> BoolArray:
+def _suppress_unhidden(problem: Problem, counts: Counts, blanks: BoolArray, refused: BoolArray) -> BoolArray:
     """Suppress classes that blanks do not hide, and remove their blanks in place."""
     suppressed = refused & ~blanks.any(axis=0)
     while True:
-        of = numbered(_shown(counts, blanks, suppressed))
-        classes = Classes(gathered(counts, of), problem.sensitive_info)
-        gone = classes.nothing()
-        gone[of[suppressed]] = True
-        fails = (problem.violations(classes) & ~gone)[of] & blanks.any(axis=0)
-        if not fails.any():
+        class_of = numbered(_visible_keys(counts, blanks, suppressed))
+        classes = Classes(gathered(counts, class_of), problem.sensitive_info)
+        suppressed_classes = classes.nothing()
+        suppressed_classes[class_of[suppressed]] = True
+        failing = (problem.violations(classes) & ~suppressed_classes)[class_of] & blanks.any(axis=0)
+        if not failing.any():
             break
-        suppressed |= fails
-        blanks[:, fails] = False
-    if not all(model.holds(classes, gone) for model in problem.models):
+        suppressed |= failing
+        blanks[:, failing] = False
+    if not all(model.holds(classes, suppressed_classes) for model in problem.models):
         blanks[:] = False
         return refused
     return suppressed
 
 
-def _shown(counts: Counts, blanks: BoolArray, suppressed: BoolArray) -> IntArray:
+def _visible_keys(counts: Counts, blanks: BoolArray, suppressed: BoolArray) -> IntArray:
     """Pack the visible groups of each class and the positions of its blanks."""
     groups = [np.where(blank, 0, counts.codes(column)) for column, blank in enumerate(blanks)]
     return packed([*groups, *blanks, suppressed])
 
 
-def _small(part: Counts) -> bool:
+def _is_small(part: Counts) -> bool:
     """Return whether all sets of these classes can be evaluated."""
-    sets = 1 << min(len(part), _FEW + 1)
+    sets = 1 << min(len(part), _MAX_EXACT_CLASSES + 1)
     values = max([len(np.unique(entries.codes)) for entries in part.sensitive.values()], default=1)
-    return len(part) <= _FEW and sets * values <= _CELLS
+    return len(part) <= _MAX_EXACT_CLASSES and sets * values <= _MAX_CELLS
 
 
-def _least(problem: Problem, part: Counts, check: Callable[[], None]) -> BoolArray:
+def _optimal_blanks(problem: Problem, part: Counts, check: Callable[[], None]) -> BoolArray:
     """Find the blanks (columns, classes) of least cost; a class without blanks is suppressed.
 
-    Classes that are hidden together blank the columns in which they differ. A set that passes costs its
-    records times the weights of these columns; suppressing a class costs its records times all weights.
+    The classes of a set are merged by blanking the columns in which they differ. If the merged class passes,
+    the cost of the set is its number of records times the weights of these columns. Suppressing a class costs
+    its number of records times all weights.
     """
     weights = np.array(problem.weights)
-    number = len(part)
-    members = (np.arange(1 << number)[1:, None] >> np.arange(number)) & 1 == 1  # (sets, classes)
+    count = len(part)
+    members = (np.arange(1 << count)[1:, None] >> np.arange(count)) & 1 == 1  # (sets, classes)
     codes = [part.codes(column) for column in range(len(weights))]
-    differ = np.stack([_differ(members, column) for column in codes])  # (columns, sets)
-    together = _together(part, members)
+    differ = np.stack([_has_differences(members, column) for column in codes])  # (columns, sets)
+    merged = _merge_members(part, members)
     cost = np.where(
-        problem.violations(Classes(together, problem.sensitive_info)),
+        problem.violations(Classes(merged, problem.sensitive_info)),
         np.inf,
-        together.sizes * (weights @ differ),
+        merged.sizes * (weights @ differ),
     )
-    lost = np.zeros(len(cost), np.int64)
-    alone = (1 << np.arange(number)) - 1
-    cost[alone], lost[alone] = part.sizes * weights.sum(), part.sizes
-    blanks = np.zeros((len(weights), number), np.bool_)
-    for chosen in _partition(cost, lost, number, check):
-        if not lost[chosen]:
+    suppressed_records = np.zeros(len(cost), np.int64)
+    single_classes = (1 << np.arange(count)) - 1
+    cost[single_classes], suppressed_records[single_classes] = part.sizes * weights.sum(), part.sizes
+    blanks = np.zeros((len(weights), count), np.bool_)
+    for chosen in _partition(cost, suppressed_records, count, check):
+        if not suppressed_records[chosen]:
             blanks[:, members[chosen]] = differ[:, [chosen]]
     return blanks
 
 
-def _differ(members: BoolArray, codes: IntArray) -> BoolArray:
+def _has_differences(members: BoolArray, codes: IntArray) -> BoolArray:
     """Mark the sets whose members have different codes."""
     least = np.where(members, codes, codes.max()).min(axis=1)
     differ: BoolArray = least != np.where(members, codes, codes.min()).max(axis=1)
     return differ
 
 
-def _together(part: Counts, members: BoolArray) -> Counts:
+def _merge_members(part: Counts, members: BoolArray) -> Counts:
     """Merge the members of each set into one class."""
-    bits = members.astype(np.float64)  # sums of counts are exact
+    memberships = members.astype(np.float64)  # sums of counts are exact
     sensitive = {}
     for name, entries in part.sensitive.items():
         values, inverse = np.unique(entries.codes, return_inverse=True)
         table = np.zeros((len(part), len(values)))
         table[entries.rows, inverse] = entries.counts
-        sums = (bits @ table).astype(np.int64)
+        sums = (memberships @ table).astype(np.int64)
         rows, columns = np.nonzero(sums)
         sensitive[name] = SensitiveCounts(
             (rows << entries.bits) | values[columns], sums[rows, columns], entries.bits
         )
-    sizes = (bits @ part.sizes).astype(np.int64)
+    sizes = (memberships @ part.sizes).astype(np.int64)
     return of_sizes(sizes, sensitive)
 
 
-def _partition(cost: FloatArray, lost: IntArray, number: int, check: Callable[[], None]) -> list[int]:
-    """Partition classes into sets of least total cost; among ties, of fewest suppressed records.
+def _partition(
+    cost: FloatArray, suppressed_records: IntArray, number: int, check: Callable[[], None]
+) -> list[int]:
+    """Partition classes into sets of least total cost; among ties, with the fewest suppressed records.
 
-    Index `s` of the arrays is the set whose classes are the bits of s + 1.
+    Index `s` of the arrays stands for the set whose classes are the bits of s + 1.
     """
     sets = np.arange(1, 1 << number)
-    first = sets & -sets
-    options = {1 << n: sets[(first == 1 << n) & np.isfinite(cost)] for n in range(number)}
-    total, gone = np.zeros(1 << number), np.zeros(1 << number, np.int64)
+    lowest = sets & -sets
+    options = {1 << n: sets[(lowest == 1 << n) & np.isfinite(cost)] for n in range(number)}
+    total, total_suppressed = np.zeros(1 << number), np.zeros(1 << number, np.int64)
     choice = np.zeros(1 << number, np.int64)
-    for whole in range(1, 1 << number):
-        if whole % 256 == 0:
+    for target in range(1, 1 << number):
+        if target % 256 == 0:
             check()
-        inside = options[whole & -whole]
-        inside = inside[inside & ~whole == 0]
-        costs = cost[inside - 1] + total[whole ^ inside]
-        ties = inside[costs <= costs.min() * (1 + _EQUAL)]
-        best = int(ties[np.argmin(lost[ties - 1] + gone[whole ^ ties])])
-        choice[whole] = best
-        total[whole] = cost[best - 1] + total[whole ^ best]
-        gone[whole] = lost[best - 1] + gone[whole ^ best]
-    sets_chosen, left = [], (1 << number) - 1
-    while left:
-        sets_chosen.append(int(choice[left]) - 1)
-        left ^= int(choice[left])
+        candidates = options[target & -target]
+        candidates = candidates[candidates & ~target == 0]
+        costs = cost[candidates - 1] + total[target ^ candidates]
+        ties = candidates[costs <= costs.min() * (1 + _EQUAL)]
+        best = int(ties[np.argmin(suppressed_records[ties - 1] + total_suppressed[target ^ ties])])
+        choice[target] = best
+        total[target] = cost[best - 1] + total[target ^ best]
+        total_suppressed[target] = suppressed_records[best - 1] + total_suppressed[target ^ best]
+    sets_chosen, remaining = [], (1 << number) - 1
+    while remaining:
+        sets_chosen.append(int(choice[remaining]) - 1)
+        remaining ^= int(choice[remaining])
     return sets_chosen
 
 
-def _greedy(problem: Problem, part: Counts, check: Callable[[], None]) -> BoolArray:
+def _greedy_blanks(problem: Problem, part: Counts, check: Callable[[], None]) -> BoolArray:
     """Find blanks (columns, classes) that hide many records at low cost; small sets come first."""
     columns = len(part.fields)
     blanks = np.zeros((columns, len(part)), np.bool_)
-    left, rows = part, np.arange(len(part))  # the classes not hidden yet, and their positions in the part
+    unhidden, rows = part, np.arange(len(part))  # the classes not hidden yet, and their positions in the part
     ranked: list[tuple[int, ...]] = [()]
     for size in range(1, columns + 1):
-        judged = []
-        for chosen in _sets(columns, size, ranked):
+        results = []
+        for chosen in _candidate_sets(columns, size, ranked):
             check()
-            classes, hides = _hidden(problem, left, chosen)
-            judged.append((int(left.sizes[hides].sum()), classes, chosen))
-        ranked = [chosen for _, _, chosen in sorted(judged, key=lambda trial: (-trial[0], *trial[1:]))]
+            classes, is_hidden = _try_blanks(problem, unhidden, chosen)
+            results.append((int(unhidden.sizes[is_hidden].sum()), classes, chosen))
+        ranked = [chosen for _, _, chosen in sorted(results, key=lambda trial: (-trial[0], *trial[1:]))]
         queue = [
-            (-_worth(problem, hidden, chosen), chosen, len(rows)) for hidden, _, chosen in judged if hidden
+            (-_hidden_per_weight(problem, hidden, chosen), chosen, len(rows))
+            for hidden, _, chosen in results
+            if hidden
         ]
         heapify(queue)
         while queue:
-            worth, chosen, known = heappop(queue)
-            _, hides = _hidden(problem, left, chosen)
-            if known != len(rows):  # other classes were hidden since, so the worth may be lower
-                worth = -_worth(problem, int(left.sizes[hides].sum()), chosen)
+            worth, chosen, unhidden_then = heappop(queue)
+            _, is_hidden = _try_blanks(problem, unhidden, chosen)
+            if unhidden_then != len(rows):  # classes were hidden since it was computed, so it may be lower
+                worth = -_hidden_per_weight(problem, int(unhidden.sizes[is_hidden].sum()), chosen)
                 if worth:
                     heappush(queue, (worth, chosen, len(rows)))
                 continue
             check()
-            blanks[np.array(chosen)[:, None], rows[hides]] = True
-            left, rows = selected(left, np.flatnonzero(~hides)), rows[~hides]
-        if left.records < problem.least_size:
+            blanks[np.array(chosen)[:, None], rows[is_hidden]] = True
+            unhidden, rows = selected(unhidden, np.flatnonzero(~is_hidden)), rows[~is_hidden]
+        if unhidden.records < problem.least_size:
             break
     return blanks
 
 
-def _worth(problem: Problem, hidden: int, chosen: Sequence[int]) -> float:
+def _hidden_per_weight(problem: Problem, hidden: int, chosen: Sequence[int]) -> float:
     """Return the number of hidden records per weight of the blanked columns."""
     return hidden / max(sum(problem.weights[column] for column in chosen), _EQUAL)
 
 
-def _sets(columns: int, size: int, ranked: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
-    """Return all sets of `size` columns, or the best smaller sets extended by a column."""
-    if comb(columns, size) <= _SETS:
+def _candidate_sets(columns: int, size: int, ranked: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
+    """Return all sets of `size` columns; if there are too many, the best smaller sets plus one column."""
+    if comb(columns, size) <= _MAX_SETS:
         return list(combinations(range(columns), size))
     extended: dict[tuple[int, ...], None] = {}
     for smaller in ranked:
         for column in range(columns):
             if column not in smaller:
                 extended[tuple(sorted((*smaller, column)))] = None
-        if len(extended) >= _SETS:
+        if len(extended) >= _MAX_SETS:
             break
     return list(extended)
 
 
-def _hidden(problem: Problem, left: Counts, chosen: Sequence[int]) -> tuple[int, BoolArray]:
+def _try_blanks(problem: Problem, unhidden: Counts, chosen: Sequence[int]) -> tuple[int, BoolArray]:
     """Return the number of classes after blanking some columns, and the rows whose class then passes."""
-    of = numbered(_without(left, chosen))
-    fails = problem.violations(Classes(gathered(left, of), problem.sensitive_info))
-    return len(fails), ~fails[of]
+    class_of = numbered(_without(unhidden, chosen))
+    failing = problem.violations(Classes(gathered(unhidden, class_of), problem.sensitive_info))
+    return len(failing), ~failing[class_of]
 
 
 def _without(counts: Counts, columns: Sequence[int]) -> IntArray:
@@ -286,45 +298,45 @@ def _without(counts: Counts, columns: Sequence[int]) -> IntArray:
 
 
 def refined(evaluate: Evaluator, at_node: Evaluation) -> Evaluation:
-    """Recode suppressed records and lower levels class by class; never worse than the node.
+    """Recode suppressed records, and lower levels class by class; the result is never worse than the node.
 
-    If recoding the suppressed records would cost more, they stay suppressed.
+    If recoding the suppressed records increases the loss, they stay suppressed.
     """
     for recode_suppressed in (True, False):
-        levels, gone = lower_levels(
+        levels, suppressed = lower_levels(
             evaluate.problem, at_node.node, recode_suppressed=recode_suppressed, check=evaluate.check_time
         )
-        node = _one_node(evaluate.problem, levels, gone)
+        node = _equivalent_node(evaluate.problem, levels, suppressed)
         if node == at_node.node:
             return at_node
         if node is not None:
-            judged = evaluate(node)
+            evaluation = evaluate(node)
         else:
-            judged = evaluate.recoded(recoding_of(evaluate.problem, levels, gone), at_node.node)
-        if judged.acceptable and not below(at_node.loss, judged.loss):
-            return _instead(at_node, judged)
+            evaluation = evaluate.recoding(recoding_of(evaluate.problem, levels, suppressed), at_node.node)
+        if evaluation.acceptable and not below(at_node.loss, evaluation.loss):
+            return _replace_result(at_node, evaluation)
     return at_node
 
 
-def _one_node(
+def _equivalent_node(
     problem: Problem,
     levels: IntArray,  # (columns, combinations)
-    gone: BoolArray,  # (combinations,)
+    suppressed: BoolArray,  # (combinations,)
 ) -> Node | None:
-    """Return the node that has the same release, or None."""
-    kept = levels[:, ~gone]
+    """Return the node whose release is the same, or None."""
+    kept = levels[:, ~suppressed]
     if not kept.size or (kept != kept[:, :1]).any():
         return None
     node = tuple(int(level) for level in kept[:, 0])
     if node not in problem.lattice:
         return None
-    of = numbered(keys_at(problem, np.repeat(kept[:, :1], levels.shape[1], axis=1)))
+    class_of = numbered(keys_at(problem, np.repeat(kept[:, :1], levels.shape[1], axis=1)))
     refused = problem.violations(problem.classes(node))  # both number classes in order of appearance
-    return node if np.array_equal(refused[of], gone) else None
+    return node if np.array_equal(refused[class_of], suppressed) else None
 
 
 def hidden(evaluate: Evaluator, at_node: Evaluation, *, wildcards: bool = False) -> Evaluation:
-    """Blank a few cells of suppressed records instead of suppressing them, if that hides them.
+    """Blank a few cells of suppressed records, and release those that are hidden by this.
 
     With `wildcards`, a blank matches every value.
     """
@@ -332,11 +344,11 @@ def hidden(evaluate: Evaluator, at_node: Evaluation, *, wildcards: bool = False)
     if wildcards:
         _refuse_stars(problem, at_node.node)
     search = blanked_any if wildcards else blanked
-    blanks, gone = search(problem, at_node.node, check=evaluate.check_time)
+    blanks, suppressed = search(problem, at_node.node, check=evaluate.check_time)
     levels = np.repeat(np.array(at_node.node)[:, None], len(problem.counts), axis=1)
-    recoding = recoding_of(problem, levels, gone, blanks, wildcards=wildcards)
-    judged = evaluate.recoded(recoding, at_node.node)
-    return _instead(at_node, judged) if judged.acceptable and blanks.any() else at_node
+    recoding = recoding_of(problem, levels, suppressed, blanks, wildcards=wildcards)
+    evaluation = evaluate.recoding(recoding, at_node.node)
+    return _replace_result(at_node, evaluation) if evaluation.acceptable and blanks.any() else at_node
 
 
 def _refuse_stars(problem: Problem, node: Node) -> None:
@@ -350,10 +362,10 @@ def _refuse_stars(problem: Problem, node: Node) -> None:
             )
 
 
-def _instead(at_node: Evaluation, judged: Evaluation) -> Evaluation:
-    """Replace the result but keep the work of the search; only acceptability is proven."""
+def _replace_result(at_node: Evaluation, evaluation: Evaluation) -> Evaluation:
+    """Return the new evaluation with the candidates and the work of the search; it proves no optimality."""
     return replace(
-        judged,
+        evaluation,
         proven=Guarantee.ACCEPTABLE,
         candidates=at_node.candidates,
         evaluated_candidates=at_node.evaluated_candidates,
@@ -369,11 +381,11 @@ def recoding_of(
     *,
     wildcards: bool = False,
 ) -> Recoding:
-    """Recode every combination to the levels that are given for it, and blank some cells."""
+    """Return the recoding of every combination to its levels, with some cells blanked."""
     column_groups, codes = [], []
     for column, hierarchy in enumerate(problem.hierarchies):
         blank = None if blanks is None else blanks[column]
-        groups, maps = of_levels(
+        groups, maps = groups_of_levels(
             hierarchy,
             problem.value_counts[column],
             np.unique(levels[column]).tolist(),
@@ -384,8 +396,8 @@ def recoding_of(
         values = problem.counts.codes(column)
         groups_of_rows = np.empty(len(values), np.int64)
         for level, map_ in maps.items():
-            here = levels[column] == level
-            groups_of_rows[here] = map_[values[here]]
+            at_level = levels[column] == level
+            groups_of_rows[at_level] = map_[values[at_level]]
         if blank is not None and groups.blank is not None:
             groups_of_rows[blank] = groups.blank
         column_groups.append(groups)

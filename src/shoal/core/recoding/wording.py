@@ -1,4 +1,4 @@
-"""Cells with several labels, as text: "Europe or Asia"."""
+"""The text of cells with several labels: "Europe or Asia"."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _PART = re.compile(r'"(?P<quoted>.*?)"(?: or |$)|(?P<plain>.+?)(?: or |$)')
 
 
 def joined(labels: Sequence[str], *, missing: bool) -> str:
-    """Join labels; a label that could be read as several labels is quoted.
+    """Join labels; a label that looks like several labels is quoted.
 
     >>> joined(["Asia", "Black or brown"], missing=False), joined(["a", "missing"], missing=True)
     ('Asia or "Black or brown"', 'a or "missing" or missing')

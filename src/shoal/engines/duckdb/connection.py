@@ -21,19 +21,19 @@ from shoal.files.text import TO_UTF_8
 from shoal.files.work_folders import WorkFolder, create_beside, create_temporary
 from shoal.wording import Change
 
-# Databases inherited by a forked process, which cannot close them: their threads exist only in the parent.
+# Databases that a forked process has inherited. It cannot close them: their threads exist only in the parent.
 _inherited: list[Database] = []
-# At most one, unless two runs end at the same moment. A deque needs no lock: a run may end whenever garbage
-# is collected, also while this thread begins another run.
+# Databases that can be reused: at most one, unless two runs end at the same moment. A run ends when garbage
+# is collected, possibly while this thread begins another run, so a lock could deadlock. A deque needs none.
 _idle: deque[Database] = deque()
 
 
 class Database:
-    """A database in memory, and private folders for data that does not fit.
+    """A database in memory, and private folders for data that does not fit in memory.
 
-    Creating a database takes as long as counting a small table, so the last idle one is reused. A run has
-    exclusive use of it, through its own connection. Its data is temporary and is dropped with the connection.
-    A database that has spilled to its folders, or was given a file system, is not reused.
+    Creating a database takes as long as counting a small table, so the last idle one is reused. Only one run
+    at a time uses it, through a connection of its own. The data of a run is temporary and is dropped with the
+    connection. A database that has written to its folders, or has a registered file system, is not reused.
     """
 
     def __init__(self) -> None:
@@ -119,7 +119,7 @@ def _take_idle() -> Database | None:
 def translate_errors(
     path: Path | None, database: Database | None, explain: Callable[[str], str]
 ) -> Iterator[None]:
-    """Translate the database's errors to ours: its messages may quote rows."""
+    """Translate the database's errors to shoal's, because its messages may quote rows."""
     try:
         yield
     except (gzip.BadGzipFile, zlib.error, EOFError):
@@ -137,16 +137,16 @@ def translate_errors(
             "A column has a type that cannot be read: lists, structs, intervals. Leave it out."
         ) from None
     except (duckdb.OutOfMemoryException, MemoryError):
-        where = f" in {str(database.folder)!r}" if database and database.folder else ""
-        advice = [Change("memory_limit", action="Raise {}"), Change(action=f"Free disk space{where}")]
+        location = f" in {str(database.folder)!r}" if database and database.folder else ""
+        advice = [Change("memory_limit", action="Raise {}"), Change(action=f"Free disk space{location}")]
         raise DataError("The database ran out of memory.", advice=advice) from None
     except duckdb.IOException as error:
         if (no_room := _no_room(str(error))) is not None:
             raise OutputError(no_room) from None
         if path is not None and path.suffix.lower() == ".gz":
             raise _damaged(path) from None
-        what = repr(str(path)) if path else "a file"
-        raise DataError(f"The database could not read or write {what}.") from None
+        file_name = repr(str(path)) if path else "a file"
+        raise DataError(f"The database could not read or write {file_name}.") from None
     except (duckdb.Error, pa.ArrowException) as error:
         if re.search(r"^KeyboardInterrupt", str(error), re.MULTILINE):
             raise interrupted() from None  # raised while text was decoded for the database
@@ -156,16 +156,16 @@ def translate_errors(
 def _no_room(error: str) -> str | None:
     """Describe a file that could not be written for lack of space or because of a limit, or return None."""
     text = error.lower()
-    named = re.search(r'file \\?"([^"\\]+)', error)
-    folder = Path(named[1]).parent if named else None
+    match = re.search(r'file \\?"([^"\\]+)', error)
+    folder = Path(match[1]).parent if match else None
     while folder is not None and folder.name.startswith(".") and ".tmp" in folder.name:
         folder = folder.parent  # a temporary folder, which will be removed
-    where = f"in the folder {str(folder)!r}" if folder else "on the disk"
+    location = f"in the folder {str(folder)!r}" if folder else "on the disk"
     if "no space left" in text or "quota" in text:
-        return f"No space is left {where}. Free some space there and run again."
+        return f"No space is left {location}. Free some space there and run again."
     if "file too large" in text:
         return (
-            f"A file {where} would be larger than the limit on the size of files of this process "
+            f"A file {location} would be larger than the limit on the size of files of this process "
             "(ulimit -f). Raise it and run again."
         )
     return None

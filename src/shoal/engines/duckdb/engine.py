@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_FEW_ROWS = 2_000_000  # up to which combinations are grouped by value
-_SHARE, _PACKED = 16, 10  # share of the memory for a text file; approximate gzip ratio
+_FEW_ROWS = 2_000_000  # up to this number of rows, combinations are grouped by value
+_SHARE, _PACKED = 16, 10  # a text file may use 1/16 of the memory; the approximate compression ratio of gzip
 _READ_ONLY = (".txt", *READERS)
 
 
@@ -400,7 +400,8 @@ class DuckDb(RelationalEngine):
         try:
             return ask()
         except duckdb.InvalidInputException:
-            # What was already read is the same in both encodings: files with UTF-8 letters are refused.
+            # Rows that were already read are the same in both encodings, because `other_encoding` refuses
+            # files that contain multi-byte UTF-8 characters.
             for name, text in list(self._texts.items()):
                 encoding = other_encoding(text.path) if text.encoding == UTF_8 else None
                 if encoding is None:

@@ -1,6 +1,6 @@
-"""Tables and expressions written as SQL: the few operations of Ibis that the engines' shared code uses.
+"""Tables and expressions as SQL, with the operations of Ibis that the shared code of the engines uses.
 
-All column names in a query are unique, even in joins, so that columns need no table prefix.
+All column names in a query are unique, also in joins, so columns need no table prefix.
 """
 
 from __future__ import annotations

@@ -109,7 +109,7 @@ class IbisEngine(RelationalEngine):
 
 @dataclass(frozen=True)
 class IbisTableEngine(IbisEngine):
-    """Works on a given Ibis table whose backend has no engine of its own."""
+    """Works on Ibis tables of a backend for which no engine is registered."""
 
     @cached_property
     def connection(self) -> Any:

@@ -41,7 +41,7 @@ def connect(address: str = "") -> Any:
     return connection
 
 
-# Our messages for the errors of the database: its own messages may quote rows.
+# Messages for the errors of the database, whose own messages may quote rows.
 _NO_ROOM = "The database has no room left for this. Free some space there and run again."
 _MESSAGES: dict[type[psycopg.Error], tuple[type[ShoalError], str]] = {
     errors.DiskFull: (OutputError, _NO_ROOM),
@@ -88,13 +88,13 @@ _REASONS = {
     "57": "its administrator stopped it",
     "58": "its system failed, for example a disk cannot be read",
 }
-_LOST = "The connection to the database was lost. Run again."
+_CONNECTION_LOST = "The connection to the database was lost. Run again."
 _ENDED = ("57P01", "57P02", "57P03", "57P05")  # by an administrator, a crash, a restart, a time limit
 
 
 @contextmanager
 def translate_errors() -> Iterator[None]:
-    """Translate the database's errors to ours."""
+    """Translate the database's errors to shoal's."""
     try:
         yield
     except psycopg.Error as error:
@@ -108,18 +108,18 @@ def _translated(error: psycopg.Error) -> ShoalError:
         return OutputError(
             "A table of this name appeared while this ran.", code="output-exists", advice=[REPLACE]
         )
-    for kind, (ours, message) in _MESSAGES.items():
+    for kind, (error_class, message) in _MESSAGES.items():
         if isinstance(error, kind):
-            return ours(message)
-    if _lost(error):
-        return DataError(_LOST)
+            return error_class(message)
+    if _is_connection_lost(error):
+        return DataError(_CONNECTION_LOST)
     code = error.sqlstate or ""
-    why = f": {_REASONS[code[:2]]}" if code[:2] in _REASONS else ""
+    reason = f": {_REASONS[code[:2]]}" if code[:2] in _REASONS else ""
     log = f"The log of the database says more, under the code {code}." if code else ""
-    return DataError(f"The database refused a query{why}. {log}".strip())
+    return DataError(f"The database refused a query{reason}. {log}".strip())
 
 
-def _lost(error: psycopg.Error) -> bool:
+def _is_connection_lost(error: psycopg.Error) -> bool:
     """Return whether the connection was lost, as opposed to a query that the server refused."""
     if not isinstance(error, psycopg.OperationalError | psycopg.InterfaceError):
         return False
@@ -130,7 +130,10 @@ _SIGNATURE = b"PGCOPY\n\xff\r\n\0" + bytes(8)  # no flags, no extension
 
 
 def _row_type(columns: Sequence[str]) -> np.dtype[Any]:
-    """Return the dtype of a row of 64-bit numbers in a binary copy: their number, then length and value."""
+    """Return the dtype of a row of 64-bit numbers in a binary copy.
+
+    A row has the number of columns, and then the length and the value of each.
+    """
     lengths = [(f"length{number}", ">i4") for number in range(len(columns))]
     values = [(f"value{number}", ">i8") for number in range(len(columns))]
     return np.dtype(
@@ -152,16 +155,18 @@ def unpacked(content: bytes, columns: Sequence[str]) -> pa.Table | None:
     """Read whole numbers from a binary copy; return None if it contains nulls, which make rows shorter."""
     kind = _row_type(columns)
     body = len(content) - len(_SIGNATURE) - 2
-    whole = body % kind.itemsize == 0
+    is_valid = body % kind.itemsize == 0
     rows = (
-        np.frombuffer(content, kind, body // kind.itemsize, len(_SIGNATURE)) if whole else np.empty(0, kind)
+        np.frombuffer(content, kind, body // kind.itemsize, len(_SIGNATURE))
+        if is_valid
+        else np.empty(0, kind)
     )
-    if not whole or any((rows[f"length{number}"] != 8).any() for number in range(len(columns))):
+    if not is_valid or any((rows[f"length{number}"] != 8).any() for number in range(len(columns))):
         return None
     return pa.table({name: rows[f"value{number}"].astype(np.int64) for number, name in enumerate(columns)})
 
 
-# Types whose values are transferred in both directions without change; other types are read as text.
+# Types whose values do not change if they are read and written again; other types are read as text.
 PLAIN = re.compile(
     r"(smallint|integer|bigint|real|double precision|numeric|boolean|text|character varying|date"
     r"|timestamp|time without time zone)(\W.*)?( with(out)? time zone)?"
@@ -186,11 +191,11 @@ def _trim(value: Any) -> Any:
 
 
 trimmed = ibis.udf.scalar.builtin(_trim, name="trim_scale", signature=(("decimal",), "decimal"))
-_as_text = ibis.udf.scalar.builtin(_text, name="text", signature=((None,), "string"))
+_as_text_function = ibis.udf.scalar.builtin(_text, name="text", signature=((None,), "string"))
 
 
 def is_plain(kind: Any) -> bool:
-    """Return whether values of a type are transferred in both directions without change."""
+    """Return whether values of a type do not change if they are read and written again."""
     return bool(kind.is_numeric() or kind.is_boolean() or kind.is_array()) or (
         kind.is_temporal() and not kind.is_interval()
     )
@@ -198,7 +203,7 @@ def is_plain(kind: Any) -> bool:
 
 def in_text(table: Table, columns: Sequence[str]) -> Table:
     """Return a table with some columns as text, in the notation of the database."""
-    return table.mutate(**{name: _as_text(table[name]) for name in columns}) if columns else table
+    return table.mutate(**{name: _as_text_function(table[name]) for name in columns}) if columns else table
 
 
 def type_of(kind: pa.DataType) -> str:

@@ -105,15 +105,15 @@ class Postgres(IbisEngine, TableEngine):
                 (_quoted((schema, name)),),
             ).fetchall()
         check_names(table.columns)
-        if loose := [column for column, _, exact in kinds if not exact]:
+        if nondeterministic := [column for column, _, exact in kinds if not exact]:
             raise DataError(
-                f"Column {loose[0]!r} has a collation in which different texts are equal. Give a view in "
-                'which it has a different one, such as COLLATE "C".'
+                f"Column {nondeterministic[0]!r} has a collation in which different texts are equal. Give a "
+                'view in which it has a different one, such as COLLATE "C".'
             )
-        odd = [column for column, kind, _ in kinds if not PLAIN.fullmatch(kind)]
+        as_text = [column for column, kind, _ in kinds if not PLAIN.fullmatch(kind)]
         # Equal numbers, such as 1.0 and 1.00, must have the same text.
-        shorter = {column: trimmed(table[column]) for column, kind, _ in kinds if kind == "numeric"}
-        return in_text(table.mutate(**shorter) if shorter else table, odd)
+        trimmed_columns = {column: trimmed(table[column]) for column, kind, _ in kinds if kind == "numeric"}
+        return in_text(table.mutate(**trimmed_columns) if trimmed_columns else table, as_text)
 
     def _schema_of(self, parts: tuple[str, ...]) -> str | None:
         """Return the schema that contains a table or view, or None."""
@@ -137,8 +137,8 @@ class Postgres(IbisEngine, TableEngine):
         table = super().open(source)
         if not isinstance(source, Table):
             return table
-        odd = [name for name, kind in table.schema().items() if kind.is_string() or not is_plain(kind)]
-        return in_text(table, odd)
+        as_text = [name for name, kind in table.schema().items() if kind.is_string() or not is_plain(kind)]
+        return in_text(table, as_text)
 
     @cached_property
     def _temporaries(self) -> list[str]:
@@ -164,17 +164,17 @@ class Postgres(IbisEngine, TableEngine):
             sql.SQL("{} {}").format(sql.Identifier(field.name), sql.SQL(type_of(field.type)))
             for field in table.schema
         )
-        whole = all(pa.types.is_int64(field.type) for field in table.schema) and not any(
+        is_binary = all(pa.types.is_int64(field.type) for field in table.schema) and not any(
             column.null_count for column in table.columns
         )
-        form = sql.SQL("WITH (FORMAT BINARY)" if whole else "")
+        form = sql.SQL("WITH (FORMAT BINARY)" if is_binary else "")
         with self.translate_errors():
             name = self._temporary("({}) {}", columns, self._until)
             with (
                 self._server.cursor() as cursor,
                 cursor.copy(sql.SQL("COPY {} FROM STDIN {}").format(name, form)) as copy,
             ):
-                if whole:
+                if is_binary:
                     copy.write(packed(table))
                 else:
                     for row in zip(*[column.to_pylist() for column in table.columns], strict=True):
@@ -185,18 +185,18 @@ class Postgres(IbisEngine, TableEngine):
         """Run a query; whole numbers are transferred in binary form, and decimals keep all their digits."""
         with self.translate_errors():
             if all(kind.is_int64() for kind in table.schema().types):
-                whole = unpacked(self._copied(table), table.columns)
-                if whole is not None:
-                    return whole
+                numbers = unpacked(self._copied(table), table.columns)
+                if numbers is not None:
+                    return numbers
             cursor = self._server.execute(sql.SQL(self._sql(table)))
             try:
                 return arrow_of(cursor.fetchall(), table.schema().to_pyarrow())
             except (psycopg.DataError, pa.ArrowException, OverflowError):
-                what = (
+                subject = (
                     f"Column {table.columns[0]!r} holds" if len(table.columns) == 1 else "Some columns hold"
                 )
                 raise DataError(
-                    f"{what} values that cannot be read here, such as an infinite date or a NaN. "
+                    f"{subject} values that cannot be read here, such as an infinite date or a NaN. "
                     "Give a view that converts them to text."
                 ) from None
 
@@ -236,11 +236,11 @@ class Postgres(IbisEngine, TableEngine):
     def same(self, source: Any, target: Target) -> bool:
         if target.kind != "table":
             return False
-        read = [_quoted(_parts(str(source)))] if isinstance(source, str | Path) else _read_by(source)
+        source_names = [_quoted(_parts(str(source)))] if isinstance(source, str | Path) else _read_by(source)
         row = self._row(
             "SELECT to_regclass(%s) = ANY (SELECT to_regclass(name) FROM unnest(%s::text[]) AS name)",
             _quoted(_parts(target.name)),
-            read,
+            source_names,
         )
         return bool(row and row[0])
 
@@ -252,7 +252,7 @@ class Postgres(IbisEngine, TableEngine):
         self._run("COMMENT ON TABLE {} IS {}", _identifier(name), sql.Literal(f"shoal {mark}"))
 
     def mark_of(self, name: str) -> str | None:
-        """Return the mark, over a new connection if the old one was lost."""
+        """Return the mark of a table, with a new connection if the old one was lost."""
         self._drop_lost_connection()
         self._end_failed()
         row = self._row("SELECT obj_description(to_regclass(%s), 'pg_class')", _quoted(_parts(name)))
@@ -260,25 +260,25 @@ class Postgres(IbisEngine, TableEngine):
         return match[1] if match else None
 
     def staging_name(self, name: str, mark: str) -> str:
-        """Return the name of the staging table, which others cannot see before the transaction ends."""
+        """Return the name of the staging table, which other users cannot see until the transaction ends."""
         return _quoted((*_parts(name)[:-1], f"{TEMPORARY}{mark}"))
 
-    def publish(self, waiting: str, name: str, *, replace: bool) -> None:
+    def publish(self, staging: str, name: str, *, replace: bool) -> None:
         """Rename the staging table to its final name and commit, atomically."""
         with self.translate_errors():
             with self._server.transaction():
                 if replace:
                     self._run("DROP TABLE IF EXISTS {}", _identifier(name))
                 new = sql.Identifier(_parts(name)[-1])
-                self._run("ALTER TABLE {} RENAME TO {}", _identifier(waiting), new)
+                self._run("ALTER TABLE {} RENAME TO {}", _identifier(staging), new)
             self._server.commit()
 
-    def recover(self, waiting: str, name: str) -> None:
+    def recover(self, staging: str, name: str) -> None:
         if self._drop_lost_connection():
             return
         self._end_failed()
-        if self.has(waiting):  # a user who may only read cannot drop tables
-            self.drop(waiting)
+        if self.has(staging):  # a user who may only read cannot drop tables
+            self.drop(staging)
 
     def undo(self, name: str) -> None:
         self._drop_lost_connection()
@@ -287,32 +287,32 @@ class Postgres(IbisEngine, TableEngine):
             self._server.commit()
 
     def drop(self, name: str) -> None:
-        """Drop a table; after a lost connection, the server has rolled back the staging table."""
+        """Drop a table; if the connection was lost, the server has already rolled back the staging table."""
         if self._drop_lost_connection():
             return
         self._end_failed()
         self._run("DROP TABLE IF EXISTS {}", _identifier(name))
 
     def _end_failed(self) -> None:
-        """Roll back a transaction in which a statement failed: it accepts no others."""
+        """Roll back a transaction in which a statement failed, because it accepts no other statements."""
         with self.translate_errors():
             if self._server.info.transaction_status == psycopg.pq.TransactionStatus.INERROR:
                 self._server.rollback()
 
     def _drop_lost_connection(self) -> bool:
-        """Drop a connection that was lost or is stuck, so that the next query opens a new one."""
+        """Close a connection that was lost or does not respond, so that the next query opens a new one."""
         connection = self.__dict__.get("_own_connection")
         status = psycopg.pq.TransactionStatus
-        gone = connection is not None and connection.info.transaction_status in (
+        is_lost = connection is not None and connection.info.transaction_status in (
             status.UNKNOWN,
             status.ACTIVE,
         )
-        if gone:
+        if is_lost:
             self.close()
-        return gone
+        return is_lost
 
     def close(self) -> None:
-        """Roll back and close a connection opened for this run; on a given one, drop temporary tables."""
+        """Roll back and close the connection; if it belongs to the user, only drop the temporary tables."""
         super().close()
         connection = self.__dict__.pop("_own_connection", None)
         if connection is not None:

@@ -1,7 +1,8 @@
 """Groups by columns that are released unchanged.
 
-The bitwise AND and OR of a group's packed paths of quasi-identifiers show on which columns and levels its
-records agree. The rows of the release stay in the backend and are grouped there; only counts are fetched.
+The bitwise AND and OR of the packed paths in a group show in which columns and at which levels its records
+agree: see `shoal.core.agreement`. The rows of the release stay in the backend and are grouped there. Only
+counts are fetched.
 """
 
 from __future__ import annotations
@@ -91,16 +92,20 @@ class UnchangedGroups(ColumnAgreement):
             counted |= {_LOW: unit.min(), _HIGH: unit.max(), _UNITS: unit.count()}
         keys = [name for name in rows.columns if name.startswith((_KEY, _USED))]
         groups = rows.group_by(keys).aggregate(**counted)
-        wanted = {COUNT: groups[COUNT].sum(), _SHOWN: groups[_SHOWN].sum(), _KEY: (groups[COUNT] == 1).sum()}
+        expressions = {
+            COUNT: groups[COUNT].sum(),
+            _SHOWN: groups[_SHOWN].sum(),
+            _KEY: (groups[COUNT] == 1).sum(),
+        }
         if _UNIT in rows.columns:
             one_person = (groups[_LOW] == groups[_HIGH]) & (groups[_UNITS] == groups[COUNT])
-            wanted |= {
+            expressions |= {
                 _LOW: groups[_LOW].nunique(where=one_person),
                 _UNITS: (groups[_UNITS] == 0).sum(),  # records without a person count as one person
             }
-        (row,) = self._fetch(groups.aggregate(**_whole_numbers(wanted))).to_pylist()
-        alone = row[_LOW] + (row[_UNITS] > 0) if _LOW in row else row[_KEY]
-        return int(alone or 0), int(row[COUNT] or 0), int(row[_SHOWN] or 0)
+        (row,) = self._fetch(groups.aggregate(**_whole_numbers(expressions))).to_pylist()
+        unique = row[_LOW] + (row[_UNITS] > 0) if _LOW in row else row[_KEY]
+        return int(unique or 0), int(row[COUNT] or 0), int(row[_SHOWN] or 0)
 
     def _fetch(self, table: BackendTable) -> pa.Table:
         with self.backend.translate_errors():
@@ -122,18 +127,19 @@ class UnchangedGroups(ColumnAgreement):
         return [self._tally(self._groups(column)) for column in range(len(self.unchanged))]
 
     def _tally(self, groups: BackendTable) -> GroupTally:
-        asked = self.questions.asked
-        wanted = {
+        question_list = self.questions.asked
+        expressions = {
             f"{name}{number}": expression
-            for number, question in enumerate(asked)
+            for number, question in enumerate(question_list)
             for name, expression in zip(_SUMS, _sums(self.backend, groups, question), strict=True)
         }
-        by_size = self._fetch(groups.group_by(COUNT).aggregate(**_whole_numbers(wanted))).sort_by(COUNT)
+        by_size = self._fetch(groups.group_by(COUNT).aggregate(**_whole_numbers(expressions))).sort_by(COUNT)
         columns = {
             name: numbers_of(column) for name, column in zip(by_size.column_names, by_size, strict=True)
         }
         sums = {
-            name: np.stack([columns[f"{name}{number}"] for number in range(len(asked))]) for name in _SUMS
+            name: np.stack([columns[f"{name}{number}"] for number in range(len(question_list))])
+            for name in _SUMS
         }
         return GroupTally(columns[COUNT], **sums)
 
@@ -148,20 +154,20 @@ class UnchangedGroups(ColumnAgreement):
         rows, name = self._rows, f"{_USED}{column}"
         bits = {f"{_WANTED}{number}": column_of(masks) for number, masks in wanted.items()}
         uploaded = self.backend.upload(pa.table({_VALUE: values.values, **bits}))
-        both = rows.inner_join(uploaded, rows[name] == uploaded[_VALUE])
+        joined_rows = rows.inner_join(uploaded, rows[name] == uploaded[_VALUE])
         literal = self.backend.expressions.literal
         sums: dict[str, Any] = {}
         for number in wanted:
             question = self.questions.asked[number]
-            flag = None if question.flag is None else both[f"{_FLAG}{question.flag}"].cast("int64")
+            flag = None if question.flag is None else joined_rows[f"{_FLAG}{question.flag}"].cast("int64")
             eligible = literal(1, "int64") if flag is None else flag
-            path = both[f"{_PATH}{question.word}"] & literal(question.mask, "int64")
-            here = path == both[f"{_WANTED}{number}"]
+            path = joined_rows[f"{_PATH}{question.word}"] & literal(question.mask, "int64")
+            in_group = path == joined_rows[f"{_WANTED}{number}"]
             sums |= {
-                f"eligible{number}": both.count() if flag is None else flag.sum(),
-                f"agreeing{number}": here.ifelse(eligible, 0).sum(),
+                f"eligible{number}": joined_rows.count() if flag is None else flag.sum(),
+                f"agreeing{number}": in_group.ifelse(eligible, 0).sum(),
             }
-        (row,) = self._fetch(both.aggregate(**_whole_numbers(sums))).to_pylist()
+        (row,) = self._fetch(joined_rows.aggregate(**_whole_numbers(sums))).to_pylist()
         return {n: (row[f"eligible{n}"] or 0, row[f"agreeing{n}"] or 0) for n in wanted}
 
     def close(self) -> None:
@@ -177,59 +183,63 @@ def _released_rows(
     A masked row has its path, but no class key.
     """
     regions = recoded.recoding.regions
-    wide = joined(recoded.backend, recoded.table, recoded.domains, _looked_up(recoded, questions))
-    words = words_of(recoded.backend, wide, _STEP, questions.fields)
-    wide = wide.mutate(**{name.replace(WORD, _PATH): word for name, word in words.items()})
-    paths = {name: wide[name] for name in wide.columns if name.startswith(_PATH)}
+    joined_rows = joined(recoded.backend, recoded.table, recoded.domains, _looked_up(recoded, questions))
+    words = words_of(recoded.backend, joined_rows, _STEP, questions.fields)
+    joined_rows = joined_rows.mutate(**{name.replace(WORD, _PATH): word for name, word in words.items()})
+    paths = {name: joined_rows[name] for name in joined_rows.columns if name.startswith(_PATH)}
     if regions is None:
-        wide, shown = _by_levels(recoded, wide, questions)
+        joined_rows, shown = _by_levels(recoded, joined_rows, questions)
     else:
-        wide, shown = _by_regions(recoded, regions, wide, questions)
+        joined_rows, shown = _by_regions(recoded, regions, joined_rows, questions)
     if recoded.recoding.separate_column:  # the group of the sensitive value does not identify the person
-        shown = {name.replace(_PATH, _KEY): wide[name] for name in paths}
-    flags = {f"{_FLAG}{number}": wide[f"{_FLAG}{number}"] for number in range(len(questions.flags))}
-    kept = {f"{_USED}{position}": _groupable(wide[name]) for position, name in enumerate(unchanged)}
+        shown = {name.replace(_PATH, _KEY): joined_rows[name] for name in paths}
+    flags = {f"{_FLAG}{number}": joined_rows[f"{_FLAG}{number}"] for number in range(len(questions.flags))}
+    kept = {f"{_USED}{position}": _groupable(joined_rows[name]) for position, name in enumerate(unchanged)}
     expressions = recoded.backend.expressions
     shown[_SHOWN] = expressions.literal(1)
-    gone = recoded.masked(wide)
-    if gone is not None:
-        shown = {name: gone.ifelse(expressions.null(), expression) for name, expression in shown.items()}
-        shown[_SHOWN] = gone.ifelse(0, 1)
+    is_suppressed = recoded.masked(joined_rows)
+    if is_suppressed is not None:
+        shown = {
+            name: is_suppressed.ifelse(expressions.null(), expression) for name, expression in shown.items()
+        }
+        shown[_SHOWN] = is_suppressed.ifelse(0, 1)
         flags = {
-            name: gone.ifelse(int(flag.masked), flags[name])
+            name: is_suppressed.ifelse(int(flag.masked), flags[name])
             for name, flag in zip(flags, questions.flags, strict=True)
         }
         blanks = [f"{_USED}{index}" for index, name in enumerate(unchanged) if name in (recoded.blank or ())]
-        kept |= {name: gone.ifelse(expressions.null(), kept[name]) for name in blanks}
-    persons = {} if unit is None else {_UNIT: _ordered(wide[unit])}
-    return wide.select(**kept, **{name: wide[name] for name in paths}, **flags, **shown, **persons)
+        kept |= {name: is_suppressed.ifelse(expressions.null(), kept[name]) for name in blanks}
+    persons = {} if unit is None else {_UNIT: _ordered(joined_rows[unit])}
+    return joined_rows.select(
+        **kept, **{name: joined_rows[name] for name in paths}, **flags, **shown, **persons
+    )
 
 
 def _by_levels(
-    recoded: TableRecoding, wide: BackendTable, questions: AgreementQuestions
+    recoded: TableRecoding, joined_rows: BackendTable, questions: AgreementQuestions
 ) -> tuple[BackendTable, dict[str, Any]]:
     """Return the rows of a release by levels, and their class keys."""
     masks = _by_word(questions)
     keys = {
-        f"{WORD}{word}": wide[f"{_PATH}{word}"] & recoded.backend.expressions.literal(mask, "int64")
+        f"{WORD}{word}": joined_rows[f"{_PATH}{word}"] & recoded.backend.expressions.literal(mask, "int64")
         for word, mask in masks.items()
     }
     if questions.suppressed is None:
-        wide = wide.mutate(**keys)
+        joined_rows = joined_rows.mutate(**keys)
     else:
-        wide = recoded.without(wide, keys, questions.suppressed)
-    return wide, {name.replace(WORD, _KEY): wide[name] for name in keys}
+        joined_rows = recoded.without(joined_rows, keys, questions.suppressed)
+    return joined_rows, {name.replace(WORD, _KEY): joined_rows[name] for name in keys}
 
 
 def _by_regions(
-    recoded: TableRecoding, regions: Regions, wide: BackendTable, questions: AgreementQuestions
+    recoded: TableRecoding, regions: Regions, joined_rows: BackendTable, questions: AgreementQuestions
 ) -> tuple[BackendTable, dict[str, Any]]:
     """Return the rows of a release by regions, and their class keys."""
-    words = words_of(recoded.backend, wide, CODE, recoded.fields)
-    wide = recoded.with_classes(wide.mutate(**words), list(words), regions)
+    words = words_of(recoded.backend, joined_rows, CODE, recoded.fields)
+    joined_rows = recoded.with_classes(joined_rows.mutate(**words), list(words), regions)
     flags = {f"{_FLAG}{number}": _whole(flag.eligible) for number, flag in enumerate(questions.flags)}
-    wide = recoded.with_class_values(wide, flags, regions)
-    return wide, {f"{_KEY}0": wide[CLASS]}
+    joined_rows = recoded.with_class_values(joined_rows, flags, regions)
+    return joined_rows, {f"{_KEY}0": joined_rows[CLASS]}
 
 
 def _looked_up(recoded: TableRecoding, questions: AgreementQuestions) -> dict[str, dict[str, pa.Array]]:
@@ -285,11 +295,11 @@ def _agreement(backend: Backend, groups: BackendTable, question: AgreementQuesti
 
 
 def _sums(backend: Backend, groups: BackendTable, question: AgreementQuestion) -> list[Any]:
-    """Return the number of eligible records and of groups with any, and both for the groups that agree."""
+    """Return the eligible records and the groups with them: of all groups, then of those that agree."""
     eligible, agree = _agreement(backend, groups, question)
-    some = eligible > 0
-    return [eligible.sum(), some.sum(), agree.ifelse(eligible, 0).sum(), (agree & some).sum()]
+    has_eligible = eligible > 0
+    return [eligible.sum(), has_eligible.sum(), agree.ifelse(eligible, 0).sum(), (agree & has_eligible).sum()]
 
 
-def _whole_numbers(wanted: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: expression.cast("int64") for name, expression in wanted.items()}
+def _whole_numbers(expressions: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: expression.cast("int64") for name, expression in expressions.items()}

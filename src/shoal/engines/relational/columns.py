@@ -1,6 +1,6 @@
 """Queries about single columns: their values, patterns and empty cells, and the groups of a key.
 
-Each query parses a text file again, so one query with grouping sets counts several columns of a type.
+Each query parses a text file again. So one query with grouping sets counts several columns of the same type.
 """
 
 from __future__ import annotations
@@ -56,11 +56,11 @@ def scan_columns(
             return few_rows.scan(rows, single, patterns)
     texts = [name for name in single if patterns and schema[name].is_string()]
     pattern = "|".join(f"({pattern})" for pattern in patterns)
-    many, hit, distinct = _worthwhile(backend, table, single, texts, pattern)
-    alone = dict.fromkeys(single, 0) | backend.count_unique(table, many)
-    matches = _count_matches(backend, table, hit, patterns)
+    mostly_distinct, matching, distinct = _worthwhile(backend, table, single, texts, pattern)
+    unique = dict.fromkeys(single, 0) | backend.count_unique(table, mostly_distinct)
+    matches = _count_matches(backend, table, matching, patterns)
     nothing = (0,) * len(patterns)
-    return {name: ColumnScan(alone[name], matches.get(name, nothing), distinct.get(name)) for name in single}
+    return {name: ColumnScan(unique[name], matches.get(name, nothing), distinct.get(name)) for name in single}
 
 
 def _worthwhile(
@@ -71,29 +71,39 @@ def _worthwhile(
     Also return the estimated number of distinct values of each column, if the backend estimates it.
     """
     estimated = columns if backend.estimates else ()
-    wanted = {f"{_VALUE}{number}": table[name].approx_nunique() for number, name in enumerate(estimated)}
-    wanted |= {f"{_MATCH}{number}": table[name].re_search(pattern).any() for number, name in enumerate(texts)}
-    if not wanted:
+    expressions = {f"{_VALUE}{number}": table[name].approx_nunique() for number, name in enumerate(estimated)}
+    expressions |= {
+        f"{_MATCH}{number}": table[name].re_search(pattern).any() for number, name in enumerate(texts)
+    }
+    if not expressions:
         return list(columns), [], {}
-    (seen,) = backend.fetch(table.aggregate(**wanted, **{COUNT: table.count()})).to_pylist()
-    least = seen[COUNT] * 2 / 3
-    many = [name for number, name in enumerate(columns) if seen.get(f"{_VALUE}{number}", least + 1) > least]
-    distinct = {name: seen[f"{_VALUE}{number}"] for number, name in enumerate(estimated)}
-    return many, [name for number, name in enumerate(texts) if seen[f"{_MATCH}{number}"]], distinct
+    (estimates,) = backend.fetch(table.aggregate(**expressions, **{COUNT: table.count()})).to_pylist()
+    threshold = estimates[COUNT] * 2 / 3
+    mostly_distinct = [
+        name
+        for number, name in enumerate(columns)
+        if estimates.get(f"{_VALUE}{number}", threshold + 1) > threshold
+    ]
+    distinct = {name: estimates[f"{_VALUE}{number}"] for number, name in enumerate(estimated)}
+    return (
+        mostly_distinct,
+        [name for number, name in enumerate(texts) if estimates[f"{_MATCH}{number}"]],
+        distinct,
+    )
 
 
 def _count_matches(
     backend: Backend, table: BackendTable, columns: Sequence[str], patterns: Sequence[str]
 ) -> dict[str, tuple[int, ...]]:
     """Count the distinct values of each column that match each pattern."""
-    wanted = [
+    expressions = [
         table[name].nunique(where=table[name].re_search(pattern)) for name in columns for pattern in patterns
     ]
-    if not wanted:
+    if not expressions:
         return {}
-    named = {f"{_VALUE}{number}": expression for number, expression in enumerate(wanted)}
-    (seen,) = backend.fetch(table.aggregate(**named)).to_pylist()
-    numbers = iter(seen.values())
+    named = {f"{_VALUE}{number}": expression for number, expression in enumerate(expressions)}
+    (counts,) = backend.fetch(table.aggregate(**named)).to_pylist()
+    numbers = iter(counts.values())
     return {name: tuple(next(numbers) for _ in patterns) for name in columns}
 
 
@@ -119,26 +129,26 @@ def flag_empty(table: BackendTable, columns: Sequence[str]) -> BackendTable:
 
 def count_each(table: str, kinds: Mapping[str, Any], ask: Ask) -> Iterator[tuple[Counts, Domain]]:
     """Count the values of every column of a table in SQL; columns of the same type share queries."""
-    alike: dict[Any, list[str]] = {}
+    names_by_type: dict[Any, list[str]] = {}
     for name, kind in kinds.items():
-        alike.setdefault(kind, []).append(name)
+        names_by_type.setdefault(kind, []).append(name)
     counted_columns: dict[str, pa.Table] = {}
     records: int | None = None
     for name, kind in kinds.items():
         if name not in counted_columns:
-            waiting = alike[kind]
-            names, waiting[:_MOST] = waiting[:_MOST], []
+            pending = names_by_type[kind]
+            names, pending[:_MOST] = pending[:_MOST], []
             counted = ask(query(table, names))
             numbers = numbers_of(counted[_NUMBER])
             counted_columns |= {
                 column: counted if len(names) == 1 else counted.filter(flags_of(numbers == number))
                 for number, column in enumerate(names)
             }
-        seen = counted_columns.pop(
+        counted_values = counted_columns.pop(
             name
         )  # Python strings need more memory than Arrow's: convert one column at a time
-        domain, order = domain_of(name, seen[_VALUE].combine_chunks())
-        sizes = numbers_of(seen[COUNT])[order]
+        domain, order = domain_of(name, counted_values[_VALUE].combine_chunks())
+        sizes = numbers_of(counted_values[COUNT])[order]
         if records not in (None, total := int(sizes.sum())):
             raise table_changed()
         records = total
@@ -150,10 +160,12 @@ def count_unique(table: str, names: Sequence[str], ask: Ask) -> dict[str, int]:
     if not names:
         return {}
     case, sets = _sets(names)
-    alone = f"SELECT {case} AS {_NUMBER}\nFROM ({table}) GROUP BY GROUPING SETS ({sets}) HAVING COUNT(*) = 1"
-    fetched = ask(f"SELECT {_NUMBER}, COUNT(*) AS {COUNT} FROM ({alone}) GROUP BY {_NUMBER}")
-    seen = dict(zip(fetched[_NUMBER].to_pylist(), fetched[COUNT].to_pylist(), strict=True))
-    return {name: seen.get(number, 0) for number, name in enumerate(names)}
+    unique_values = (
+        f"SELECT {case} AS {_NUMBER}\nFROM ({table}) GROUP BY GROUPING SETS ({sets}) HAVING COUNT(*) = 1"
+    )
+    fetched = ask(f"SELECT {_NUMBER}, COUNT(*) AS {COUNT} FROM ({unique_values}) GROUP BY {_NUMBER}")
+    counts = dict(zip(fetched[_NUMBER].to_pylist(), fetched[COUNT].to_pylist(), strict=True))
+    return {name: counts.get(number, 0) for number, name in enumerate(names)}
 
 
 def query(table: str, names: Sequence[str]) -> str:
@@ -197,23 +209,23 @@ def key_groups(
     if few is not None:
         return few_rows.key_groups(few, keys, columns)
     sizes = {key: _sizes(table, key) for key in keys}
-    seen = _rows(backend, {key: _numbers(table_of_sizes) for key, table_of_sizes in sizes.items()})
-    repeated = [key for key in keys if seen[key][_REPEATED] and columns]
+    totals = _rows(backend, {key: _numbers(table_of_sizes) for key, table_of_sizes in sizes.items()})
+    repeated = [key for key in keys if totals[key][_REPEATED] and columns]
     same = _rows(backend, {key: _compared(table, key, sizes[key], columns) for key in repeated})
-    return {key: _groups_of(seen[key], same.get(key), key, columns) for key in keys}
+    return {key: _groups_of(totals[key], same.get(key), key, columns) for key in keys}
 
 
 def _groups_of(
-    seen: Mapping[str, int], same: Mapping[str, int] | None, key: str, columns: Sequence[str]
+    totals: Mapping[str, int], same: Mapping[str, int] | None, key: str, columns: Sequence[str]
 ) -> KeyGroups:
     constant = {} if same is None else {name: same[f"{_SAME}{number}"] for number, name in enumerate(columns)}
     constant.pop(key, None)
     return KeyGroups(
-        groups=seen[COUNT],
-        rows=seen[_ROWS] or 0,  # null if there are none
-        smallest=seen[_LOW] or 0,
-        largest=seen[_HIGH] or 0,
-        repeated=seen[_REPEATED],
+        groups=totals[COUNT],
+        rows=totals[_ROWS] or 0,  # null if there are none
+        smallest=totals[_LOW] or 0,
+        largest=totals[_HIGH] or 0,
+        repeated=totals[_REPEATED],
         compared=same[COUNT] if same else 0,
         constant=constant,
     )
@@ -240,15 +252,15 @@ def _sizes(table: BackendTable, key: str) -> BackendTable:
 def _numbers(sizes: BackendTable) -> BackendTable:
     """Count the groups, their rows and the groups of several rows, and find the smallest and largest size."""
     rows = sizes[COUNT]
-    wanted = {COUNT: sizes.count(), _REPEATED: sizes.count(where=rows > 1)}
-    wanted |= {_ROWS: rows.sum().cast("int64"), _LOW: rows.min(), _HIGH: rows.max()}
-    return sizes.aggregate(**wanted)
+    expressions = {COUNT: sizes.count(), _REPEATED: sizes.count(where=rows > 1)}
+    expressions |= {_ROWS: rows.sum().cast("int64"), _LOW: rows.min(), _HIGH: rows.max()}
+    return sizes.aggregate(**expressions)
 
 
 def _compared(table: BackendTable, key: str, sizes: BackendTable, columns: Sequence[str]) -> BackendTable:
     """Count the compared groups of several rows, and those in which each column is constant."""
-    some = sizes.filter(sizes[COUNT] > 1).order_by(_KEY).limit(COMPARED_GROUPS).select(_KEY)
-    rows = table.semi_join(some, table[key] == some[_KEY])
+    repeated_groups = sizes.filter(sizes[COUNT] > 1).order_by(_KEY).limit(COMPARED_GROUPS).select(_KEY)
+    rows = table.semi_join(repeated_groups, table[key] == repeated_groups[_KEY])
     ends: dict[str, Any] = {}
     for number, name in enumerate(columns):
         column = rows[name].cast("int32") if rows[name].type().is_boolean() else rows[name]

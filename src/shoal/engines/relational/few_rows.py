@@ -1,4 +1,4 @@
-"""Grouping of few rows in memory: planning a query with many aggregates takes longer than running it."""
+"""Grouping of few rows in memory, because a query with many aggregates takes long to plan."""
 
 from __future__ import annotations
 
@@ -79,14 +79,14 @@ def key_groups(rows: pa.Table, keys: Sequence[str], columns: Sequence[str]) -> d
     groups = {}
     for key in keys:
         codes_here, values = codes[key]
-        here = codes_here < len(values)
-        sizes = np.bincount(codes_here[here], minlength=len(values))
+        has_key = codes_here < len(values)
+        sizes = np.bincount(codes_here[has_key], minlength=len(values))
         repeated = sizes > 1
         constant = {}
         for name in columns if repeated.any() else ():
             others, known = codes[name]
-            both = here & (others < len(known))
-            pairs = np.unique(codes_here[both] * len(known) + others[both]) // max(1, len(known))
+            has_both = has_key & (others < len(known))
+            pairs = np.unique(codes_here[has_both] * len(known) + others[has_both]) // max(1, len(known))
             distinct = np.bincount(pairs, minlength=len(values))
             constant[name] = int((distinct[repeated] < 2).sum())
         constant.pop(key, None)
@@ -122,8 +122,8 @@ class FewGroups(ColumnAgreement):
         self._paths = {word: whole(rows[name]) for word, name in paths.items()}
         self._flags = [whole(rows[name]) for name in flags]
         self.records, self.released = len(rows), int(whole(rows[shown]).sum())
-        every = [*(coded(rows[name])[0] for name in keys), *(codes for codes, _ in self._columns)]
-        self.unique = _alone(every, len(rows), None if unit is None else coded(rows[unit]))
+        code_columns = [*(coded(rows[name])[0] for name in keys), *(codes for codes, _ in self._columns)]
+        self.unique = _count_unique(code_columns, len(rows), None if unit is None else coded(rows[unit]))
         self._by_column: dict[int, _Groups] = {}
 
     def _groups(self, column: int) -> _Groups:
@@ -152,15 +152,15 @@ class FewGroups(ColumnAgreement):
         self, column: int, values: Domain, wanted: Mapping[int, IntArray]
     ) -> Mapping[int, tuple[int, int]]:
         codes, known = self._columns[column]
-        at = np.append(_filled(pc.index_in(known, values.values), -1), -1)[codes]
-        here = at >= 0
-        hits = {}
+        value_index = np.append(_filled(pc.index_in(known, values.values), -1), -1)[codes]
+        is_present = value_index >= 0
+        counts = {}
         for number, bits in wanted.items():
             question = self.questions.asked[number]
-            eligible = here if question.flag is None else here & (self._flags[question.flag] > 0)
-            named = (self._paths[str(question.word)] & question.mask) == bits[at]
-            hits[number] = int(eligible.sum()), int((eligible & named).sum())
-        return hits
+            eligible = is_present if question.flag is None else is_present & (self._flags[question.flag] > 0)
+            named = (self._paths[str(question.word)] & question.mask) == bits[value_index]
+            counts[number] = int(eligible.sum()), int((eligible & named).sum())
+        return counts
 
     def close(self) -> None:
         """Do nothing: all data is in this process."""
@@ -172,10 +172,10 @@ class _Groups:
     def __init__(self, codes: IntArray, paths: Mapping[str, IntArray], flags: Sequence[IntArray]) -> None:
         order = np.argsort(codes, kind="stable")
         self.codes, starts, self.sizes = np.unique(codes[order], return_index=True, return_counts=True)
-        some = bool(len(codes))
-        self.low = {w: np.bitwise_and.reduceat(p[order], starts) if some else p for w, p in paths.items()}
-        self.high = {w: np.bitwise_or.reduceat(p[order], starts) if some else p for w, p in paths.items()}
-        self.flags = [np.add.reduceat(flag[order], starts) if some else flag for flag in flags]
+        has_rows = bool(len(codes))
+        self.low = {w: np.bitwise_and.reduceat(p[order], starts) if has_rows else p for w, p in paths.items()}
+        self.high = {w: np.bitwise_or.reduceat(p[order], starts) if has_rows else p for w, p in paths.items()}
+        self.flags = [np.add.reduceat(flag[order], starts) if has_rows else flag for flag in flags]
 
     def agreement(self, question: AgreementQuestion) -> tuple[IntArray, BoolArray]:
         """Return each group's number of eligible records, and whether its records agree."""
@@ -185,7 +185,7 @@ class _Groups:
         return eligible, low == high
 
 
-def _alone(columns: Sequence[IntArray], rows: int, unit: tuple[IntArray, pa.Array] | None) -> int:
+def _count_unique(columns: Sequence[IntArray], rows: int, unit: tuple[IntArray, pa.Array] | None) -> int:
     """Count the rows or persons whose combination of codes no other row or person has."""
     classes = np.zeros(rows, np.int64)
     for codes in columns:
@@ -194,10 +194,10 @@ def _alone(columns: Sequence[IntArray], rows: int, unit: tuple[IntArray, pa.Arra
     if unit is None:
         return int((sizes == 1).sum())
     persons, values = unit
-    here = persons < len(values)
-    pairs = np.unique(classes[here] * max(1, len(values)) + persons[here])
+    has_person = persons < len(values)
+    pairs = np.unique(classes[has_person] * max(1, len(values)) + persons[has_person])
     owners, units = np.divmod(pairs, max(1, len(values)))
-    known = np.bincount(classes[here], minlength=len(sizes))
+    known = np.bincount(classes[has_person], minlength=len(sizes))
     one_person = (np.bincount(owners, minlength=len(sizes)) == 1) & (known == sizes)
     nobody = bool((known == 0).any())  # records without a person count as one person
     return len(np.unique(units[one_person[owners]])) + nobody

@@ -33,8 +33,8 @@ COUNT, WORD, CODE, ROW, GONE, FLAG, _VALUE, _NULL = (
 POSITION = INTERNAL + "position"  # the position of each row in the frame that it was read from
 
 
-_MOST_CASES = 32  # up to this number of values, an expression is as fast as a join
-_MOST_PARTS = 16  # tables joined by row number in one query
+_MOST_CASES = 32  # up to this number of values, a CASE expression is as fast as a join
+_MOST_PARTS = 16  # maximum number of tables that one query joins by row number
 
 
 class Backend(ABC):
@@ -169,7 +169,7 @@ def text_of(value: object) -> str | None:
 def count(
     backend: Backend, table: BackendTable, columns: Sequence[str], sensitive: Sequence[str], memory: int
 ) -> tuple[Counts, dict[str, Domain]]:
-    """Group by the columns in the engine, on packed integer keys, and fetch the groups if they fit."""
+    """Group by packed integer keys in the engine, and fetch the groups if they fit in memory."""
     names = [*columns, *sensitive]
     table = without_nan(backend, table, names)
     if len(names) <= (backend.most_joins or 0):
@@ -211,7 +211,7 @@ def count(
 def _count_values(
     backend: Backend, table: BackendTable, columns: Sequence[str], sensitive: Sequence[str]
 ) -> tuple[Counts, dict[str, Domain]]:
-    """Group by the values themselves, and encode the fetched values: one query, for tables of few rows."""
+    """Group by the values, and encode them after fetching: a single query, for tables with few rows."""
     names = [*columns, *sensitive]
     grouped = without_negative_zero(table, names).group_by(names).aggregate(**{COUNT: table.count()})
     fetched = backend.fetch(grouped)

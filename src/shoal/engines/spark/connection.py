@@ -21,9 +21,9 @@ from shoal.files.work_folders import WorkFolder, create_temporary
 from shoal.wording import Change
 
 OURS = "spark.shoal.session"  # marks a session that shoal started
-_OWN_SETTINGS = ("spark.sql.session.timeZone", "spark.sql.mapKeyDedupPolicy")  # settings that Ibis changes
+_SETTINGS_OF_IBIS = ("spark.sql.session.timeZone", "spark.sql.mapKeyDedupPolicy")  # which Ibis changes
 _LOOPBACK = "127.0.0.1"
-_WIRE = (None, "py4j.java_gateway", "py4j.clientserver")  # the loggers of Py4J, and the root logger
+_PY4J_LOGGERS = (None, "py4j.java_gateway", "py4j.clientserver")  # the loggers of Py4J, and the root logger
 
 
 def start_session(master: str, memory: int) -> Any:
@@ -37,8 +37,8 @@ def start_session(master: str, memory: int) -> Any:
     folder = create_temporary()
     scratch = str(folder.path)
     settings = _settings(master, memory, scratch)
-    for name in _WIRE:
-        logging.getLogger(name).addFilter(_not_of_the_wire)
+    for name in _PY4J_LOGGERS:
+        logging.getLogger(name).addFilter(_is_not_py4j)
     try:
         if SparkContext._gateway is None:
             # Java and Spark print many unwanted messages at startup.
@@ -49,7 +49,7 @@ def start_session(master: str, memory: int) -> Any:
         jvm: Any = SparkContext._jvm
         # If this process is killed, the Java process outlives it and removes the folder when it exits.
         jvm.org.apache.spark.util.ShutdownHookManager.registerShutdownDeleteDir(jvm.java.io.File(scratch))
-        with _own_interrupts():
+        with _restored_interrupts():
             session = SparkSession.builder.config(map=settings).getOrCreate()
     except (PySparkException, Py4JError, OSError, RuntimeError, TypeError):
         folder.remove()
@@ -70,21 +70,21 @@ def _stop(session: Any, folder: WorkFolder) -> None:
 
 
 @contextmanager
-def _own_interrupts() -> Iterator[None]:
-    """Restore the handler of SIGINT: Spark's would call Java through a gateway that is in use."""
+def _restored_interrupts() -> Iterator[None]:
+    """Restore the handler of SIGINT, because Spark's handler calls Java through a gateway that is in use."""
     before = signal.getsignal(signal.SIGINT)
     yield
     with suppress(ValueError):  # not in the main thread, so Spark set no handler
         signal.signal(signal.SIGINT, before)
 
 
-def _not_of_the_wire(record: logging.LogRecord) -> bool:
+def _is_not_py4j(record: logging.LogRecord) -> bool:
     """Drop the messages that Py4J logs when a command is interrupted."""
     return record.module not in ("java_gateway", "clientserver")
 
 
 def _settings(master: str, memory: int, scratch: str) -> dict[str, str]:
-    """Return the settings of a session that shoal starts; some only if there is no Spark configuration."""
+    """Return the settings of a session that shoal starts; some are left to a Spark configuration file."""
     settings = {
         "spark.app.name": "shoal",
         "spark.master": master,
@@ -127,7 +127,7 @@ def _configured() -> bool:
 
 def connect(session: Any) -> Any:
     """Connect Ibis to a session, and restore the settings that Ibis changes."""
-    before = {name: session.conf.get(name, None) for name in _OWN_SETTINGS}
+    before = {name: session.conf.get(name, None) for name in _SETTINGS_OF_IBIS}
     connection = ibis.pyspark.connect(session)
     for name, value in before.items():
         session.conf.unset(name) if value is None else session.conf.set(name, value)
@@ -164,7 +164,7 @@ def failures() -> tuple[type[Exception], ...]:
 
 
 def translated(error: Exception, path: Path | None, *, alive: bool) -> ShoalError:
-    """Return our error for one of Spark's; `alive` says whether the session still runs."""
+    """Translate an error of Spark; `alive` says whether the session still runs."""
     text = str(error).lower()
     if "no space left" in text or "disk quota" in text:
         return OutputError("No space is left where Spark writes. Free some and run again.")

@@ -75,9 +75,9 @@ class Spark(IbisEngine, TableEngine):
     @cached_property
     def _session_objects(self) -> SessionObjects:
         """The objects stored in the session; they are removed with this engine."""
-        put = SessionObjects(self.session)
-        weakref.finalize(self, put.remove).atexit = False
-        return put
+        objects = SessionObjects(self.session)
+        weakref.finalize(self, objects.remove).atexit = False
+        return objects
 
     def interrupt(self) -> None:
         """Cancel the running jobs of a session that shoal started, without waiting for Java."""
@@ -142,10 +142,10 @@ class Spark(IbisEngine, TableEngine):
             if not path.exists():
                 raise DataError(f"No such file or folder: {str(source)!r}.")
             first = _first_file(path)
-            has_ending = (
+            has_extension = (
                 path.suffix.lower() in self.formats
             )  # the extension of a folder, or else of its files
-            ending = ending_of(path if has_ending else first, (*self.formats, ".csv.gz"))
+            ending = ending_of(path if has_extension else first, (*self.formats, ".csv.gz"))
             with self.translate_errors(path):
                 frame = self._read(path, first, ending)
         check_names(frame.columns)
@@ -157,9 +157,9 @@ class Spark(IbisEngine, TableEngine):
         return "/" not in name and not name.lower().endswith((*self.formats, ".csv.gz"))
 
     def _read(self, path: Path, first: Path, ending: str) -> Any:
-        where = path.resolve().as_uri()
+        uri = path.resolve().as_uri()
         if ending == ".parquet":
-            return self.session.read.parquet(where)
+            return self.session.read.parquet(uri)
         try:
             header = read_header(first, first.suffix if first.suffix == ".gz" else ending)
         except (OSError, EOFError, UnicodeDecodeError):
@@ -170,9 +170,9 @@ class Spark(IbisEngine, TableEngine):
                 "take it for the header. Delete that line."
             )
         schema = ", ".join(f"{quoted((name,), '`')} STRING" for name in header.names)
-        # Names are checked, since one of many files may have its columns in another order.
+        # `enforceSchema=False` checks the names, because files of a folder may have different column orders.
         return self.session.read.csv(
-            where, schema=schema, header=True, sep=header.delimiter, quote='"', escape='"', multiLine=True,
+            uri, schema=schema, header=True, sep=header.delimiter, quote='"', escape='"', multiLine=True,
             enforceSchema=False, mode="FAILFAST", nullValue="", emptyValue="",
         )  # fmt: skip
 
@@ -242,13 +242,13 @@ class Spark(IbisEngine, TableEngine):
             if target.kind == "table":
                 writer.saveAsTable(_quoted_name(target.name))
                 return
-            where = target.path.resolve().as_uri()
+            uri = target.path.resolve().as_uri()
             if target.ending == ".parquet":
-                writer.parquet(where)
+                writer.parquet(uri)
             else:
                 delimiter = "\t" if target.ending == ".tsv" else ","
                 writer.csv(
-                    where, header=True, sep=delimiter, quote='"', escape='"', emptyValue='""',
+                    uri, header=True, sep=delimiter, quote='"', escape='"', emptyValue='""',
                     ignoreLeadingWhiteSpace=False, ignoreTrailingWhiteSpace=False,
                 )  # fmt: skip
 
@@ -276,11 +276,11 @@ class Spark(IbisEngine, TableEngine):
             name = _quoted_name(target.name) if target.kind == "table" else ""
             if name and not self.session.catalog.tableExists(name):
                 return False
-            read = self._files_of(source)
+            source_files = self._files_of(source)
             if name:
-                return bool(read & set(self.session.table(name).inputFiles()))
+                return bool(source_files & set(self.session.table(name).inputFiles()))
         folder = target.path.resolve()
-        return any(folder in Path(unquote(urlparse(file).path)).parents for file in read)
+        return any(folder in Path(unquote(urlparse(file).path)).parents for file in source_files)
 
     def _files_of(self, source: Any) -> set[str]:
         """Return the files that a table or frame reads."""
@@ -309,21 +309,21 @@ class Spark(IbisEngine, TableEngine):
     def staging_name(self, name: str, mark: str) -> str:
         return quoted((*_parts(name)[:-1], f"{TEMPORARY}{mark}"), "`")
 
-    def publish(self, waiting: str, name: str, *, replace: bool) -> None:
-        """Rename an existing table of this name, then the new one, because Spark has no transactions."""
-        aside = _aside(waiting)
+    def publish(self, staging: str, name: str, *, replace: bool) -> None:
+        """Rename an existing table of this name, then the staging table: Spark has no transactions."""
+        backup = _backup_name(staging)
         if replace and self.has(name):
-            self._rename(name, aside)
-        self._rename(waiting, name)
-        self.drop(aside)
+            self._rename(name, backup)
+        self._rename(staging, name)
+        self.drop(backup)
 
-    def recover(self, waiting: str, name: str) -> None:
+    def recover(self, staging: str, name: str) -> None:
         """Restore the renamed table unless it was replaced, and drop the staging table."""
-        aside = _aside(waiting)
-        if self.has(aside) and not self.has(name):
-            self._rename(aside, name)
-        self.drop(aside)
-        self.drop(waiting)
+        backup = _backup_name(staging)
+        if self.has(backup) and not self.has(name):
+            self._rename(backup, name)
+        self.drop(backup)
+        self.drop(staging)
 
     def drop(self, name: str) -> None:
         self._do(f"DROP TABLE IF EXISTS {_quoted_name(name)}")
@@ -349,9 +349,9 @@ def _quoted_name(name: str) -> str:
     return quoted(_parts(name), "`")
 
 
-def _aside(waiting: str) -> str:
+def _backup_name(staging: str) -> str:
     """Return the name under which a replaced table is kept until it is dropped."""
-    *database, name = _parts(waiting)
+    *database, name = _parts(staging)
     return quoted((*database, f"{name}_before"), "`")
 
 

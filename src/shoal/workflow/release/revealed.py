@@ -67,7 +67,7 @@ class NamedGroups:
     """Reads which groups of a hierarchy texts name; the labels are indexed once for many texts."""
 
     def __init__(self, rule: Builder, domain: Domain, hierarchy: Hierarchy) -> None:
-        self.rule = rule.settled(domain.texts) if isinstance(rule, Banded) else rule
+        self.rule = rule.with_fixed_style(domain.texts) if isinstance(rule, Banded) else rule
         self.domain, self.hierarchy = domain, hierarchy
         self._indexes: dict[int, list[_LabelIndex]] = {}
 

@@ -10,38 +10,42 @@ from shoal.core.arrays import IntArray
 from shoal.core.hierarchy.hierarchy import MISSING, Hierarchy
 from shoal.core.hierarchy.numbers import Banded
 from shoal.core.problem import Problem
-from shoal.core.recoding.groups import CellValue, Cover, Groups, of_levels, values_of
+from shoal.core.recoding.groups import CellValue, Cover, Groups, groups_of_levels, values_of
 from shoal.core.recoding.recoding import Recoding, regions_of
 from shoal.core.recoding.wording import joined
 
 Cell = tuple[int, tuple[int, ...]]  # a level, and groups of it
 
 
-def recoding_of_cells(problem: Problem, levels: IntArray, of: IntArray) -> Recoding:
-    """For each combination, release the groups of its class at its level; class -1 is suppressed.
+def recoding_of_cells(problem: Problem, levels: IntArray, class_of: IntArray) -> Recoding:
+    """Return a recoding whose cells show all groups of a class at one level; class -1 is suppressed.
 
-    `levels` has one level per column and combination, and `of` one class per combination.
+    `levels` has the shape (columns, combinations), and `class_of` (combinations,).
     """
     columns, codes = [], []
     for column, hierarchy in enumerate(problem.hierarchies):
         values = problem.counts.codes(column)
-        groups, shown = _column(hierarchy, problem.value_counts[column], levels[column], values, of)
+        groups, column_codes = _column(
+            hierarchy, problem.value_counts[column], levels[column], values, class_of
+        )
         columns.append(groups)
-        codes.append(shown)
+        codes.append(column_codes)
     names = [hierarchy.name for hierarchy in problem.hierarchies]
-    return Recoding.from_regions(names, columns, regions_of(problem.counts, codes, of < 0))
+    return Recoding.from_regions(names, columns, regions_of(problem.counts, codes, class_of < 0))
 
 
 def _column(
-    hierarchy: Hierarchy, counts: IntArray, levels: IntArray, values: IntArray, of: IntArray
+    hierarchy: Hierarchy, counts: IntArray, levels: IntArray, values: IntArray, class_of: IntArray
 ) -> tuple[Groups, IntArray]:
     """Return the groups of a column, and the group of each combination."""
-    every = np.stack([hierarchy.groups(level) for level in range(hierarchy.height + 1)])
-    shown = every[levels, values]
-    kept = np.flatnonzero(of >= 0)
-    pairs = np.unique(np.stack((of[kept], shown[kept])), axis=1)
+    groups_by_level = np.stack([hierarchy.groups(level) for level in range(hierarchy.height + 1)])
+    group_of_row = groups_by_level[levels, values]
+    kept = np.flatnonzero(class_of >= 0)
+    pairs = np.unique(np.stack((class_of[kept], group_of_row[kept])), axis=1)
     if pairs.shape[1] == len(np.unique(pairs[0])):  # one label in every cell
-        groups, maps = of_levels(hierarchy, counts, np.unique(levels).tolist(), bounds=False, blanks=False)
+        groups, maps = groups_of_levels(
+            hierarchy, counts, np.unique(levels).tolist(), bounds=False, blanks=False
+        )
         codes = np.empty(len(values), np.int64)
         for level, map_ in maps.items():
             codes[levels == level] = map_[values[levels == level]]
@@ -49,7 +53,7 @@ def _column(
     members: dict[int, list[int]] = {}
     for number, group in pairs.T.tolist():
         members.setdefault(number, []).append(group)
-    rows = zip(of.tolist(), levels.tolist(), shown.tolist(), strict=True)
+    rows = zip(class_of.tolist(), levels.tolist(), group_of_row.tolist(), strict=True)
     cells = [(level, (group,) if number < 0 else tuple(members[number])) for number, level, group in rows]
     return groups_of_cells(hierarchy, counts, cells)
 
@@ -57,55 +61,59 @@ def _column(
 def groups_of_cells(hierarchy: Hierarchy, counts: IntArray, cells: Sequence[Cell]) -> tuple[Groups, IntArray]:
     """Return the groups of some cells, and the group of each; cells with the same text are one group."""
     distinct = list(dict.fromkeys(cells))
-    known: dict[CellValue, list[Cell]] = {}
+    cells_by_text: dict[CellValue, list[Cell]] = {}
     for cell in distinct:
-        known.setdefault(text_of(hierarchy, *cell), []).append(cell)
-    codes = {cell: code for code, alike in enumerate(known.values()) for cell in alike}
-    alike = list(known.values())
+        cells_by_text.setdefault(text_of(hierarchy, *cell), []).append(cell)
+    codes = {
+        cell: code for code, cells_by_code in enumerate(cells_by_text.values()) for cell in cells_by_code
+    }
+    cells_by_code = list(cells_by_text.values())
 
     def inside(code: int) -> IntArray:
-        masks = [np.isin(hierarchy.groups(level), members) for level, members in alike[code]]
+        masks = [np.isin(hierarchy.groups(level), members) for level, members in cells_by_code[code]]
         return np.flatnonzero(np.logical_or.reduce(masks))
 
     def cover(code: int) -> Cover:
-        (level, members), *others = alike[code]
+        (level, members), *others = cells_by_code[code]
         labels = [hierarchy.labels[level][group] for group in hierarchy.ordered(level, np.array(members))]
-        named = (
+        level_and_labels = (
             {"level": level, "label": labels[0]} if len(labels) == 1 else {"level": level, "labels": labels}
         )
         if level and not others:
-            return named
+            return level_and_labels
         values = values_of(hierarchy)
-        return {**named, "values": [values[value] for value in inside(code).tolist()]}
+        return {**level_and_labels, "values": [values[value] for value in inside(code).tolist()]}
 
     groups = Groups(
-        {hierarchy.name: list(known)},
-        np.array([max(int(hierarchy.leaves[at][list(m)].sum()) for at, m in cells) for cells in alike]),
-        np.array([int(counts[inside(code)].sum()) for code in range(len(alike))]),
+        {hierarchy.name: list(cells_by_text)},
+        np.array(
+            [max(int(hierarchy.leaves[at][list(m)].sum()) for at, m in cells) for cells in cells_by_code]
+        ),
+        np.array([int(counts[inside(code)].sum()) for code in range(len(cells_by_code))]),
         cover,
-        np.array([max(level for level, _ in cells) for cells in alike]),
+        np.array([max(level for level, _ in cells) for cells in cells_by_code]),
     )
     return groups, np.array([codes[cell] for cell in cells])
 
 
 def text_of(hierarchy: Hierarchy, level: int, members: Sequence[int]) -> CellValue:
     """Return the content of a released cell with some groups of a level."""
-    shown = values_of(hierarchy) if level == 0 else hierarchy.labels[level]
+    labels = values_of(hierarchy) if level == 0 else hierarchy.labels[level]
     if len(members) == 1:
-        return shown[members[0]]
+        return labels[members[0]]
     ordered = hierarchy.ordered(level, np.array(members))
-    texts = _bands(hierarchy, level, ordered) if level else [shown[group] for group in ordered]
+    texts = _bands(hierarchy, level, ordered) if level else [labels[group] for group in ordered]
     if len(texts) == 1:
         return texts[0]
-    known = [text for text in texts if text is not None and not (level and text == MISSING)]
-    return joined(known, missing=len(known) < len(texts))
+    present = [text for text in texts if text is not None and not (level and text == MISSING)]
+    return joined(present, missing=len(present) < len(texts))
 
 
 def _bands(hierarchy: Hierarchy, level: int, ordered: Sequence[int]) -> list[str]:
     """Return the labels of groups, with adjacent bands of numbers joined to one band."""
     labels = hierarchy.labels[level]
     texts: list[str] = []
-    start = last = None  # the ends of the band that may be extended
+    start = last = None  # the ends of the previous band, which may be extended
     for group in ordered:
         low, high = hierarchy.bounds[level][group] if hierarchy.bounds else (None, None)
         fractions = labels[group].startswith("[")

@@ -1,7 +1,7 @@
-"""The search of local recoding: divide from the top down, regroup, and evaluate the result.
+"""The search of local recoding: divide classes from the top down, regroup them, and evaluate the result.
 
 Models that need more than sizes are checked for both parts of every division, and for every regrouped class.
-Conditions on the whole table are checked at the end. If they do not hold, the result of refining is returned
+Models about the whole table are checked at the end. If they do not hold, the result of `refined` is returned
 instead.
 """
 
@@ -29,37 +29,37 @@ from shoal.core.recoding.recoding import Recoding
 from shoal.core.recoding.refine import recoding_of, refined
 from shoal.errors import OutOfTime
 
-_ROUNDS = 5  # minimum number of rounds; more for many columns
-_SECONDS = 10.0  # for regrouping, even if refining has used up the time
-_STEP = 20_000_000  # combinations times axes that are read between two checks of the time
-_PLACES = 1000  # number of classes that are regrouped between two checks of the time
-_TRIED = 16  # maximum number of children of a class for which models are checked
+_MIN_ROUNDS = 5  # minimum number of rounds; more for many columns
+_REGROUP_SECONDS = 10.0  # minimum time for regrouping, even if refining took all the time
+_READS_PER_CHECK = 20_000_000  # combinations times axes that are read between two checks of the time
+_CLASSES_PER_CHECK = 1000  # number of classes that are regrouped between two checks of the time
+_MAX_CHILDREN = 16  # maximum number of children of a class for which models are checked
 
 
 def localized(evaluate: Evaluator, at_node: Evaluation, labels: int = 1) -> Evaluation:
-    """Give every class the lowest labels that cover it, with at most `labels` labels per cell.
+    """Recode every class to the lowest labels that cover it, with at most `labels` labels per cell.
 
-    If the result has a greater loss than the result of `refined`, by coverage or by the metric of the policy,
-    the latter is returned. At the time limit, the search ends with the classes formed so far.
+    The result of `refined` is returned instead if it has a smaller loss, by coverage or by the metric of the
+    policy. At the time limit, the search ends with the classes formed so far.
     """
     problem = evaluate.problem
     search = _Search.of(problem, evaluate.check_time)
-    divided = search.divided()
+    divided = search.divide_classes()
     try:
         best = refined(evaluate, at_node)
     except OutOfTime:
         best = at_node
-    evaluate.allow(_SECONDS)
-    classes = search.regrouped(search.cheaper(divided, best.recoding), labels)
+    evaluate.allow(_REGROUP_SECONDS)
+    classes = search.regroup_classes(search.cheaper(divided, best.recoding), labels)
     recoding = search.recoding(classes, labels, at_node)
-    judged = evaluate.recoded(recoding, at_node.node)
-    if not judged.acceptable or below(best.loss, judged.loss):
+    evaluation = evaluate.recoding(recoding, at_node.node)
+    if not evaluation.acceptable or below(best.loss, evaluation.loss):
         return best
-    before = best.recoding or search.at_node(at_node)
-    if below(_coverage(problem, before), _coverage(problem, recoding)):
+    best_recoding = best.recoding or search.at_node(at_node)
+    if below(_coverage(problem, best_recoding), _coverage(problem, recoding)):
         return best
     return replace(
-        judged,
+        evaluation,
         proven=Guarantee.ACCEPTABLE,
         candidates=at_node.candidates,
         evaluated_candidates=at_node.evaluated_candidates,
@@ -92,7 +92,7 @@ class _Search:
     axes: list[LabelAxis]
     labels: ClassLabels
     needs: Needs
-    exact: bool  # whether sizes decide
+    exact: bool  # whether `needs` is all that the models require, so that they need not be checked
 
     @classmethod
     def of(cls, problem: Problem, check: Callable[[], None]) -> _Search:
@@ -103,7 +103,7 @@ class _Search:
         exact = all(model.sizes_suffice for model in problem.models)
         return cls(problem, check, order, counts, axes, labels_of(axes), needs, exact)
 
-    def late(self) -> bool:
+    def is_late(self) -> bool:
         """Return whether the time limit is reached."""
         try:
             self.check()
@@ -111,33 +111,33 @@ class _Search:
             return True
         return False
 
-    def fails(self, of: IntArray) -> BoolArray:
+    def refused(self, class_of: IntArray) -> BoolArray:
         """Mark the classes that some model refuses."""
-        return self.problem.violations(Classes(gathered(self.counts, of), self.problem.sensitive_info))
+        return self.problem.violations(Classes(gathered(self.counts, class_of), self.problem.sensitive_info))
 
     def cheaper(self, classes: IntArray, other: Recoding | None) -> IntArray:
-        """Return the given class of each combination, or that of another recoding if it costs less."""
+        """Return the cheaper of two partitions: the given classes, or those of another recoding."""
         if other is None or other.regions is None:
             return classes
-        gone = other.regions.suppressed[other.regions.classes]
-        given = np.where(gone, -1, other.regions.classes)[self.order]
-        return given if self.cost(given) < self.cost(classes) else classes
+        suppressed = other.regions.suppressed[other.regions.classes]
+        other_classes = np.where(suppressed, -1, other.regions.classes)[self.order]
+        return other_classes if self.cost(other_classes) < self.cost(classes) else classes
 
-    def cost(self, of: IntArray) -> float:
+    def cost(self, class_of: IntArray) -> float:
         """Return the cost of classes with one label per cell; suppressed records count as lost."""
-        state = self.described(numbered_again(of), 1)
-        lost = self.counts.sizes[of < 0].sum() * sum(self.problem.weights)
-        return float((state.records * state.weights).sum() + lost)
+        state = self.describe(renumbered(class_of), 1)
+        suppressed = self.counts.sizes[class_of < 0].sum() * sum(self.problem.weights)
+        return float((state.records * state.weights).sum() + suppressed)
 
-    def divided(self) -> IntArray:
-        """Divide classes from the top down; groups that fail at the top are suppressed."""
+    def divide_classes(self) -> IntArray:
+        """Divide classes from the top down; groups that models refuse at the top are suppressed."""
         labels = self.labels
         tops = [
-            labels.up[labels.at[axis, height] + labels.codes[axis]]
+            labels.label_of[labels.offsets[axis, height] + labels.codes[axis]]
             for axis, height in enumerate(labels.heights.tolist())
         ]
         group = numbered(packed(tops))
-        group = np.where(self.fails(group)[group], -1, group)
+        group = np.where(self.refused(group)[group], -1, group)
         kept = np.flatnonzero(group >= 0)
         order = kept[np.argsort(group[kept], kind="stable")]
         begins = np.diff(group[order], prepend=-1) != 0
@@ -148,23 +148,23 @@ class _Search:
             else np.empty((0, 2), np.int64)
         )
         (self._by_size if self.exact else self._by_models)(order, begins, ends)
-        of = np.full(len(group), -1)
-        of[order] = np.cumsum(begins) - 1
-        return of
+        class_of = np.full(len(group), -1)
+        class_of[order] = np.cumsum(begins) - 1
+        return class_of
 
     def _by_size(self, order: IntArray, begins: BoolArray, ends: IntArray) -> None:
-        waiting = len(ends)
+        pending = len(ends)
         stack = np.zeros((len(order) + 2, 2), np.int64)
-        stack[:waiting] = ends
-        while waiting and not self.late():
-            waiting = split_all(
-                order, stack, waiting, begins, self.counts.sizes, self.labels, self.needs, _STEP
+        stack[:pending] = ends
+        while pending and not self.is_late():
+            pending = split_all(
+                order, stack, pending, begins, self.counts.sizes, self.labels, self.needs, _READS_PER_CHECK
             )
 
     def _by_models(self, order: IntArray, begins: BoolArray, ends: IntArray) -> None:
-        while len(ends) and not self.late():
-            gains = np.empty((len(ends), _TRIED))
-            children = np.empty((len(ends), _TRIED, 2), np.int64)
+        while len(ends) and not self.is_late():
+            gains = np.empty((len(ends), _MAX_CHILDREN))
+            children = np.empty((len(ends), _MAX_CHILDREN, 2), np.int64)
             candidates(order, ends, self.counts.sizes, self.labels, self.needs, gains, children)
             chosen = self._passing(order, ends, gains, children)
             parts = []
@@ -176,87 +176,96 @@ class _Search:
             ends = np.array(parts, np.int64).reshape(-1, 2)
 
     def _passing(self, order: IntArray, ends: IntArray, gains: FloatArray, children: IntArray) -> IntArray:
-        """Return per class the best child for which both parts pass, as axis and label; axis -1: none."""
+        """Return the axis and label of the best child of each class whose parts both pass; axis -1: none."""
         chosen = np.full((len(ends), 2), -1)
         for rank in range(gains.shape[1]):
-            asked = np.where(((gains[:, rank] > 0) & (chosen[:, 0] < 0))[:, None], children[:, rank], -1)
-            here = np.flatnonzero(asked[:, 0] >= 0)
-            if not len(here):
+            tried = np.where(((gains[:, rank] > 0) & (chosen[:, 0] < 0))[:, None], children[:, rank], -1)
+            pending = np.flatnonzero(tried[:, 0] >= 0)
+            if not len(pending):
                 break
-            of = np.full(len(self.counts), -1)
-            sides(order, np.ascontiguousarray(ends[here]), np.ascontiguousarray(asked[here]), self.labels, of)
-            good = here[~self.fails(of).reshape(-1, 2).any(axis=1)]
-            chosen[good] = asked[good]
+            part_of = np.full(len(self.counts), -1)
+            sides(
+                order,
+                np.ascontiguousarray(ends[pending]),
+                np.ascontiguousarray(tried[pending]),
+                self.labels,
+                part_of,
+            )
+            passing = pending[~self.refused(part_of).reshape(-1, 2).any(axis=1)]
+            chosen[passing] = tried[passing]
         return chosen
 
-    def described(self, of: IntArray, labels: int) -> _Described:
-        """Describe classes that are numbered from 0."""
-        number, axes = len(self.counts) + 3, len(self.axes)
-        state = _Described(
-            heads=np.full(number, -1),
-            following=np.full(len(of), -1),
-            cells=np.full((number, axes, labels), -1),
-            records=np.zeros(number, np.int64),
-            weights=np.zeros(number),
+    def describe(self, class_of: IntArray, labels: int) -> _ClassArrays:
+        """Compute the arrays that describe classes, which are numbered from 0."""
+        size, axes = len(self.counts) + 3, len(self.axes)
+        state = _ClassArrays(
+            heads=np.full(size, -1),
+            following=np.full(len(class_of), -1),
+            cells=np.full((size, axes, labels), -1),
+            records=np.zeros(size, np.int64),
+            weights=np.zeros(size),
         )
-        describe(of, self.lowest, self.counts.sizes, self.labels, *state.arrays)
+        describe(class_of, self.lowest, self.counts.sizes, self.labels, *state.arrays)
         return state
 
     @cached_property
     def lowest(self) -> IntArray:
         """The labels of the combinations at the lowest levels, (combinations, axes)."""
         table = self.labels
-        columns = [table.up[table.at[axis, 0] + codes] for axis, codes in enumerate(table.codes)]
+        columns = [table.label_of[table.offsets[axis, 0] + codes] for axis, codes in enumerate(table.codes)]
         return np.ascontiguousarray(np.stack(columns, axis=1))
 
-    def regrouped(self, of: IntArray, labels: int) -> IntArray:
-        """Regroup classes in several orders; if models need more than sizes, each class once per order."""
+    def regroup_classes(self, class_of: IntArray, labels: int) -> IntArray:
+        """Regroup classes in several rounds, each in another order."""
         random = np.random.default_rng(0)
         first = random.permutation(len(self.axes))
-        for number in range(max(_ROUNDS, len(first) // 2)):
-            of = numbered_again(of)
-            if self.late() or of.max(initial=-1) < 1:
+        for number in range(max(_MIN_ROUNDS, len(first) // 2)):
+            class_of = renumbered(class_of)
+            if self.is_late() or class_of.max(initial=-1) < 1:
                 break
-            axes = random.permutation(len(self.axes))  # the last is the most significant; changes each round
-            of = self._round(of, labels, np.append(axes, first[number % len(first)]))
-        return numbered_again(of)
+            axes = random.permutation(len(self.axes))
+            class_of = self._round(class_of, labels, np.append(axes, first[number % len(first)]))
+        return renumbered(class_of)
 
-    def _round(self, of: IntArray, labels: int, axes: IntArray) -> IntArray:
-        """Regroup every class with its nearest, in the order of the paths from the top to its labels."""
-        state = self.described(of, labels)
-        classes = int(of.max()) + 1
-        places = np.lexsort([self.labels.rank[state.cells[:classes, axis, 0]] for axis in axes.tolist()])
-        before, moved = of.copy(), np.full(len(of), -1)
-        many = np.bincount(of[of >= 0], minlength=len(state.heads))
+    def _round(self, class_of: IntArray, labels: int, axes: IntArray) -> IntArray:
+        """Regroup every class with its nearest ones.
+
+        Classes are sorted by the paths from the top to their labels; the last axis is the most significant.
+        """
+        state = self.describe(class_of, labels)
+        classes = int(class_of.max()) + 1
+        class_at = np.lexsort([self.labels.rank[state.cells[:classes, axis, 0]] for axis in axes.tolist()])
+        before, moved = class_of.copy(), np.full(len(class_of), -1)
+        row_counts = np.bincount(class_of[class_of >= 0], minlength=len(state.heads))
         tables = (self.lowest, self.counts.sizes, self.labels, self.needs)
-        for begin in range(0, classes, _PLACES):
-            if self.late():
+        for begin in range(0, classes, _CLASSES_PER_CHECK):
+            if self.is_late():
                 break
-            end = min(classes, begin + _PLACES)
-            regroup(begin, end, not self.exact, places, of, moved, *tables, *state.arrays, many)
-        return of if self.exact else self._confirmed(of, before, moved)
+            end = min(classes, begin + _CLASSES_PER_CHECK)
+            regroup(begin, end, not self.exact, class_at, class_of, moved, *tables, *state.arrays, row_counts)
+        return class_of if self.exact else self._confirmed(class_of, before, moved)
 
-    def _confirmed(self, of: IntArray, before: IntArray, moved: IntArray) -> IntArray:
-        """Undo each regrouping that formed a class that a model refuses."""
-        now = numbered_again(of)
-        refused = (now >= 0) & self.fails(now)[now] & (moved >= 0)
+    def _confirmed(self, class_of: IntArray, before: IntArray, moved: IntArray) -> IntArray:
+        """Undo each regrouping that created a class that a model refuses."""
+        current = renumbered(class_of)
+        refused = (current >= 0) & self.refused(current)[current] & (moved >= 0)
         undone = np.isin(moved, moved[refused])
-        result: IntArray = np.where(undone, before + len(of) + 3, of)
+        result: IntArray = np.where(undone, before + len(class_of) + 3, class_of)
         return result
 
-    def recoding(self, of: IntArray, labels: int, at_node: Evaluation) -> Recoding:
+    def recoding(self, class_of: IntArray, labels: int, at_node: Evaluation) -> Recoding:
         """Return the recoding of classes; suppressed records keep the levels of the node."""
-        state = self.described(of, labels)
-        levels = np.repeat(np.array(at_node.node, np.int64)[:, None], len(of), axis=1)
-        kept = of >= 0
+        state = self.describe(class_of, labels)
+        levels = np.repeat(np.array(at_node.node, np.int64)[:, None], len(class_of), axis=1)
+        kept = class_of >= 0
         for number, axis in enumerate(self.axes):
-            cells = self.labels.level[state.cells[of[kept], number, 0]] + axis.low
+            cells = self.labels.level[state.cells[class_of[kept], number, 0]] + axis.low
             levels[np.ix_(np.array(axis.columns), kept)] = cells
-        back = np.empty(len(of), np.int64)
-        back[self.order] = np.arange(len(of))
+        position = np.empty(len(class_of), np.int64)
+        position[self.order] = np.arange(len(class_of))
         if labels == 1:
-            return recoding_of(self.problem, levels[:, back], ~kept[back])
-        return recoding_of_cells(self.problem, levels[:, back], of[back])
+            return recoding_of(self.problem, levels[:, position], ~kept[position])
+        return recoding_of_cells(self.problem, levels[:, position], class_of[position])
 
     def at_node(self, evaluation: Evaluation) -> Recoding:
         """Return a node as a recoding by regions."""
@@ -268,13 +277,15 @@ class _Search:
                 for c, (h, level) in enumerate(zip(self.problem.hierarchies, evaluation.node, strict=True))
             ]
         )
-        gone = self.problem.violations(classes)[numbered(keys)]  # both number classes in order of appearance
-        return recoding_of(self.problem, levels, gone)
+        suppressed = self.problem.violations(classes)[
+            numbered(keys)
+        ]  # both number classes in order of appearance
+        return recoding_of(self.problem, levels, suppressed)
 
 
 @dataclass(frozen=True)
-class _Described:
-    """Classes as kernels read and change them."""
+class _ClassArrays:
+    """The arrays that describe classes, which kernels read and change."""
 
     heads: IntArray  # (classes,): the first combination
     following: IntArray  # (combinations,): the next of the same class
@@ -287,10 +298,10 @@ class _Described:
         return self.heads, self.following, self.cells, self.records, self.weights
 
 
-def numbered_again(of: IntArray) -> IntArray:
+def renumbered(class_of: IntArray) -> IntArray:
     """Renumber classes from 0 in order of first appearance; -1 is kept."""
-    result = np.full(len(of), -1)
-    kept = of >= 0
+    result = np.full(len(class_of), -1)
+    kept = class_of >= 0
     if kept.any():
-        result[kept] = numbered(of[kept].reshape(1, -1))
+        result[kept] = numbered(class_of[kept].reshape(1, -1))
     return result

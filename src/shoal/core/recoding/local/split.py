@@ -1,7 +1,7 @@
-"""Top-down: classes are divided in two, as long as both parts satisfy the models.
+"""Top-down division: classes are divided in two, as long as both parts satisfy the models.
 
-A class is a range of `order`. In every step, one child of one axis leaves its class: the records with one
-label on the level below the label of the class.
+A class is a range of `order`. In every step, one *child* is separated from its class: the records that share
+one label of one axis, on the level below the label of the class.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ def enough(size: int, bits: IntArray, needs: Needs) -> bool:
     for column in range(len(needs.values)):
         number = 0
         for word in range(start, needs.ends[column]):
-            left = bits[word]
-            while left != 0:
-                left &= left - 1
+            remaining = bits[word]
+            while remaining != 0:
+                remaining &= remaining - 1
                 number += 1
         if number < needs.values[column]:
             return False
@@ -35,16 +35,16 @@ def enough(size: int, bits: IntArray, needs: Needs) -> bool:
 @compiled
 def common_level(order: IntArray, start: int, end: int, axis: int, labels: ClassLabels) -> int:
     """Return the lowest level at which all combinations of a class have one label, or -1."""
-    codes, up, at = labels.codes[axis], labels.up, labels.at[axis]
+    codes, label_of, offsets = labels.codes[axis], labels.label_of, labels.offsets[axis]
     level, first = 0, codes[order[start]]
-    label = up[at[0] + first]
+    label = label_of[offsets[0] + first]
     for n in range(start + 1, end):
         code = codes[order[n]]
-        while up[at[level] + code] != label:
+        while label_of[offsets[level] + code] != label:
             level += 1
             if level > labels.heights[axis]:
                 return -1
-            label = up[at[level] + first]
+            label = label_of[offsets[level] + first]
     return level
 
 
@@ -61,7 +61,7 @@ def best_children(
     gains: FloatArray,  # (candidates,): filled in, the best first; 0: none
     children: IntArray,  # (candidates, 2): axis and label, filled in
 ) -> None:
-    """Find the children whose separation gains most and leaves enough records and values in both parts."""
+    """Find the children that gain most if they are separated; both parts have enough records and values."""
     gains[:] = 0.0
     total = 0
     for n in range(start, end):
@@ -72,11 +72,11 @@ def best_children(
         level = common_level(order, start, end, axis, labels)
         if level <= 0:
             continue
-        codes, up = labels.codes[axis], labels.up
-        above = labels.weight[up[labels.at[axis, level] + codes[order[start]]]]
-        first, number = labels.at[axis, level - 1], 0
+        codes, label_of = labels.codes[axis], labels.label_of
+        above = labels.weight[label_of[labels.offsets[axis, level] + codes[order[start]]]]
+        first, number = labels.offsets[axis, level - 1], 0
         for n in range(start, end):
-            label = up[first + codes[order[n]]]
+            label = label_of[first + codes[order[n]]]
             if records[label] == 0:
                 touched[number] = label
                 number += 1
@@ -116,10 +116,10 @@ def _drop_poor(
         if gains[candidate] <= 0.0:
             break
         axis, label = children[candidate]
-        first = labels.at[axis, labels.level[label]]
+        first = labels.offsets[axis, labels.level[label]]
         parts[:] = 0
         for n in range(start, end):
-            side = 0 if labels.up[first + labels.codes[axis, order[n]]] == label else 1
+            side = 0 if labels.label_of[first + labels.codes[axis, order[n]]] == label else 1
             for word in range(parts.shape[1]):
                 parts[side, word] |= needs.bits[order[n], word]
         if enough(needs.size, parts[0], needs) and enough(needs.size, parts[1], needs):
@@ -131,18 +131,18 @@ def _drop_poor(
 @compiled
 def divide(order: IntArray, start: int, end: int, axis: int, label: int, labels: ClassLabels) -> int:
     """Move the combinations under a label to the front of their class; return where the others begin."""
-    rest = np.empty(end - start, np.int64)
-    first = labels.at[axis, labels.level[label]]
+    others = np.empty(end - start, np.int64)
+    first = labels.offsets[axis, labels.level[label]]
     position, number = start, 0
     for n in range(start, end):
         row = order[n]
-        if labels.up[first + labels.codes[axis, row]] == label:
+        if labels.label_of[first + labels.codes[axis, row]] == label:
             order[position] = row
             position += 1
         else:
-            rest[number] = row
+            others[number] = row
             number += 1
-    order[position:end] = rest[:number]
+    order[position:end] = others[:number]
     return position
 
 
@@ -150,7 +150,7 @@ def divide(order: IntArray, start: int, end: int, axis: int, label: int, labels:
 def split_all(
     order: IntArray,
     ends: IntArray,  # (combinations, 2): a stack of pending classes; changed in place
-    waiting: int,
+    pending: int,
     begins: BoolArray,  # (combinations,): whether a class begins here; changed in place
     sizes: IntArray,
     labels: ClassLabels,
@@ -160,18 +160,18 @@ def split_all(
     """Divide the pending classes; return how many are still pending."""
     records, touched = np.zeros(len(labels.level), np.int64), np.empty(len(labels.level), np.int64)
     gains, children = np.empty(1 if not len(needs.values) else 8), np.empty((8, 2), np.int64)
-    while waiting > 0 and work > 0:
-        start, end = ends[waiting - 1]
-        waiting -= 1
+    while pending > 0 and work > 0:
+        start, end = ends[pending - 1]
+        pending -= 1
         work -= (end - start) * labels.codes.shape[0]
         best_children(order, start, end, sizes, labels, needs, records, touched, gains, children)
         if gains[0] > 0.0:
             middle = divide(order, start, end, children[0, 0], children[0, 1], labels)
-            ends[waiting, 0], ends[waiting, 1] = start, middle
-            ends[waiting + 1, 0], ends[waiting + 1, 1] = middle, end
+            ends[pending, 0], ends[pending, 1] = start, middle
+            ends[pending + 1, 0], ends[pending + 1, 1] = middle, end
             begins[middle] = True
-            waiting += 2
-    return waiting
+            pending += 2
+    return pending
 
 
 @compiled
@@ -197,16 +197,16 @@ def candidates(
 def sides(
     order: IntArray,
     ends: IntArray,  # (classes, 2)
-    children: IntArray,  # (classes, 2): axis and label; axis -1: left out
+    children: IntArray,  # (classes, 2): axis and label; axis -1: the class is left out
     labels: ClassLabels,
-    of: IntArray,  # (combinations,): all -1; filled in with twice the class, and 1 more for the rest
+    part_of: IntArray,  # (combinations,): all -1; filled in with twice the class, and 1 more for the rest
 ) -> None:
-    """Write for each combination which part of its divided class contains it."""
+    """Write, for each combination, the number of the part of its class that contains it."""
     for number in range(len(ends)):
         axis, label = children[number]
         if axis < 0:
             continue
-        first = labels.at[axis, labels.level[label]]
+        first = labels.offsets[axis, labels.level[label]]
         for n in range(ends[number, 0], ends[number, 1]):
             row = order[n]
-            of[row] = 2 * number + (labels.up[first + labels.codes[axis, row]] != label)
+            part_of[row] = 2 * number + (labels.label_of[first + labels.codes[axis, row]] != label)

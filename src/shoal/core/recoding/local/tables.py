@@ -1,7 +1,7 @@
-"""The columns of a problem as the arrays that the kernels of local recoding read.
+"""The columns of a problem as arrays, for the kernels of local recoding.
 
-Columns that share their level are one axis: its values are the tuples that occur, and a level of the axis is
-a level of all its columns. A label is the number of a group of an axis at one level.
+Columns that share their level are one *axis*. Its values are the tuples that occur, and a level of the axis
+is a level of all its columns. A *label* is the number of a group of an axis at one level.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from shoal.core.hierarchy.hierarchy import Hierarchy
 from shoal.core.problem import Problem
 
 _PAIRS = 4_000_000  # maximum number of pairs of labels that are tabulated
-_WORDS = 8  # maximum number of 64-bit words; if there are more sensitive values, they share bits
+_WORDS = 8  # maximum number of 64-bit words per column; if there are more sensitive values, they share bits
 
 
 @dataclass(frozen=True)
@@ -40,18 +40,19 @@ class ClassLabels(NamedTuple):
     """The labels of all axes, numbered consecutively: the arrays that kernels read."""
 
     codes: IntArray  # (axes, combinations)
-    up: IntArray  # starting at `at[axis, level - low]`: the label of each code
-    at: IntArray  # (axes, levels)
+    label_of: IntArray  # the label of each code; for an axis and level, from offsets[axis, level - low]
+    offsets: IntArray  # (axes, levels)
     heights: IntArray  # (axes,): the number of levels above the lowest
     parent: IntArray  # (labels,): the label one level up, or -1
     level: IntArray  # (labels,): from 0, the lowest level that is allowed
     weight: FloatArray  # (labels,): the cost that a label adds per record
     constant: FloatArray  # (axes,)
-    rank: IntArray  # (labels,): the order of their paths from the top
-    # For labels x and y of an axis with pairs[axis] = (base, size), at base + size * x + y; size 0: no table.
+    rank: IntArray  # (labels,): their order by path from the top
+    # `pairs[axis]` is (base, size). The entry of the next two arrays for labels x and y of the axis is at
+    # base + size * x + y. If size is 0, there are no entries for the axis.
     pairs: IntArray  # (axes, 2)
     common: IntArray  # the lowest label above both, or -1
-    together: FloatArray  # its weight minus the constant of the axis, or infinity
+    joined_weight: FloatArray  # the weight of that label minus the constant of the axis, or infinity
 
 
 def axes_of(problem: Problem, counts: Counts) -> list[LabelAxis]:
@@ -73,8 +74,8 @@ def _axis(problem: Problem, counts: Counts, members: Sequence[int], low: int, hi
     units = [problem.weights[c] / max(1, h.size - 1) for c, h in zip(members, hierarchies, strict=True)]
     groups, weights = [], []
     for level in range(low, high + 1):
-        here = np.stack([h.groups(level)[v] for h, v in zip(hierarchies, values, strict=True)])
-        distinct, number = _numbered(here)
+        tuples_at_level = np.stack([h.groups(level)[v] for h, v in zip(hierarchies, values, strict=True)])
+        distinct, number = _numbered(tuples_at_level)
         groups.append(number)
         weights.append(_weights(hierarchies, units, level, distinct))
     return LabelAxis(tuple(members), low, high, codes.reshape(-1), tuple(groups), tuple(weights), sum(units))
@@ -114,10 +115,10 @@ def labels_of(axes: Sequence[LabelAxis]) -> ClassLabels:
             size = len(axis.weights[step])
             level.append(np.full(size, step))
             weight.append(axis.weights[step])
-            above = np.full(size, -1)
+            parents_at_level = np.full(size, -1)
             if step < len(axis.groups) - 1:
-                above[groups] = first + size + axis.groups[step + 1]
-            parent.append(above)
+                parents_at_level[groups] = first + size + axis.groups[step + 1]
+            parent.append(parents_at_level)
             first += size
         rank.append(_ranks(axis))
     parents, levels = np.concatenate(parent), np.concatenate(level)
@@ -127,8 +128,8 @@ def labels_of(axes: Sequence[LabelAxis]) -> ClassLabels:
     pairs, common, together = _pairs(sizes, levels, parents, weights, constants)
     return ClassLabels(
         codes=np.ascontiguousarray(np.stack([axis.codes for axis in axes])),
-        up=np.concatenate(up),
-        at=at,
+        label_of=np.concatenate(up),
+        offsets=at,
         heights=np.array([len(axis.groups) - 1 for axis in axes]),
         parent=parents,
         level=levels,
@@ -137,7 +138,7 @@ def labels_of(axes: Sequence[LabelAxis]) -> ClassLabels:
         rank=np.concatenate(rank),
         pairs=pairs,
         common=common,
-        together=together,
+        joined_weight=together,
     )
 
 
@@ -209,10 +210,10 @@ def _ranks(axis: LabelAxis) -> IntArray:
 
 
 class Needs(NamedTuple):
-    """The minimum that a class needs: records, and distinct values of sensitive columns.
+    """The minimum number of records of a class, and of distinct values of sensitive columns.
 
-    Values share bits if a column has many, so a class may have more values than are counted. The kernels
-    check only these minimums; the models are also checked directly.
+    If a column has many values, some share a bit, so a class may have more values than are counted. Kernels
+    check only these minimums. Models that require more are checked in addition.
     """
 
     size: int
@@ -223,14 +224,14 @@ class Needs(NamedTuple):
 
 def needs_of(problem: Problem, counts: Counts) -> Needs:
     """Return the minimums that the models require of every class."""
-    wanted: dict[str, int] = {}
+    required: dict[str, int] = {}
     available = tuple(name for name in counts.sensitive if is_sensitive_name(name))
     for model in problem.models:
         for name, number in model.least_values(available).items():
-            wanted[name] = max(number, wanted.get(name, 0))
-    wanted = {name: number for name, number in wanted.items() if number > 1}
+            required[name] = max(number, required.get(name, 0))
+    required = {name: number for name, number in required.items() if number > 1}
     parts, ends = [np.zeros((len(counts), 0), np.int64)], []
-    for name in wanted:
+    for name in required:
         entries = counts.sensitive[name]
         words = min(_WORDS, (int(entries.codes.max(initial=0)) >> 6) + 1)
         bit = entries.codes % (64 * words)
@@ -238,5 +239,5 @@ def needs_of(problem: Problem, counts: Counts) -> Needs:
         np.bitwise_or.at(bits, (entries.rows, bit >> 6), np.int64(1) << (bit & 63))
         parts.append(bits)
         ends.append(sum(part.shape[1] for part in parts))
-    values = np.array([*wanted.values()], np.int64)
+    values = np.array([*required.values()], np.int64)
     return Needs(problem.least_size, values, np.array(ends, np.int64), np.concatenate(parts, axis=1))
