@@ -278,10 +278,8 @@ class Policy(BaseModel):
         name, options = named(self.algorithm)
         if name == "auto":
             kinds = _FINISHING_OPTIONS
-            validated: Any = {
-                o: validate_option(name, o, value, kinds[o]) for o, value in options.items()
-            }
-            refine, cells = checked_options.get("refine", False), checked_options.get("cells", False)
+            validated: Any = {o: validate_option(name, o, value, kinds[o]) for o, value in options.items()}
+            refine, cells = validated.get("refine", False), validated.get("cells", False)
             return Finishing(refine=refine, cells=cells, local=self.local_labels)
         chosen = self.search_algorithm
         if not isinstance(chosen, NodeSearch):
