@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -15,6 +15,7 @@ from nicegui.elements.mixins.text_element import TextElement
 from shoal.document.document import Verdict
 from shoal.errors import ShoalError
 from shoal.web.pages import charts, elements
+from shoal.web.pages.chart_data import DataTable
 from shoal.web.pages.distribution import DistributionCard
 from shoal.web.pages.tab import TabView
 from shoal.web.pages.utility import LiveUtilityCard
@@ -328,15 +329,8 @@ class LatticeCharts:
         dark = self.tab.dark
         names = self.tab.workspace.table.level_names
         lattice = charts.lattice(view, self.positions, request.limit, exact, negotiation.node, names, dark)
-        by_height = (
-            ("Steps coarser", "Choices", "Least suppressed", "Mean"),
-            [
-                (row.height, f"{row.nodes:,}", percent(row.least_share), percent(row.mean_share))
-                for row in rows
-            ],
-        )
         label = f"{_note(view)} Drawn by the number of steps coarser and of records suppressed."
-        charts.draw(self.lattice, lattice, label=label, table=by_height)
+        charts.draw(self.lattice, lattice, label=label, table=_table_by_height(rows))
         charts.draw(self.heights, charts.by_height(rows, request.limit / profile.records, dark))
         self.note.set_text(_note(view))
         self.title.set_visibility(shown is not None)
@@ -384,6 +378,12 @@ class LatticeCharts:
             elements.table(
                 ("", *columns), rows, classes="fit small", row_classes=row_classes, cell_classes=cell_classes
             )
+
+
+def _table_by_height(rows: Sequence[views.HeightRow]) -> DataTable:
+    """Return the lattice as a table with one row per height."""
+    cells = [(r.height, f"{r.nodes:,}", percent(r.least_share), percent(r.mean_share)) for r in rows]
+    return ("Steps coarser", "Choices", "Least suppressed", "Mean"), cells
 
 
 def _note(view: views.LatticeView) -> str:
