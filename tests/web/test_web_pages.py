@@ -729,6 +729,7 @@ def test_light_and_dark_can_be_switched(sample: Any) -> None:
 
 def test_a_lost_connection_says_so_and_recovers(context: Any, sample: Any) -> None:
     notice = sample.get_by_text("Connection lost")
+    assert sample.evaluate("window.socket.io.opts.transports.length") == 1  # it tries nothing but a WebSocket
     context.set_offline(True)
     notice.wait_for()
     context.set_offline(False)

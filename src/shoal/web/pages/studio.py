@@ -213,6 +213,7 @@ def isolate_users(app: FastAPI) -> None:
     """
     core.sio.eio.cors_allowed_origins = []  # no CORS header; the guard rejects other origins
     core.sio.eio.transports = ["websocket"]  # polling requests could outlive their session
+    core.app.config.socket_io_js_transports = ["websocket"]  # a page does not try what is rejected
     handlers = core.sio.handlers["/"]
     for event, handler in list(handlers.items()):
         if event != "disconnect" and not hasattr(handler, "__wrapped__"):
