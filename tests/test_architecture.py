@@ -141,7 +141,7 @@ def test_the_library_never_prints() -> None:
 
 # What the code may not outgrow; these numbers go down, or a later change says in the changelog why not.
 # Files, lines and code do not count plug-ins of one file and the lists of their names: new ones are welcome.
-LIMITS = {"files": 341, "lines": 71_200, "code": 52_800, "long functions": 10, "modules of anonymize": 110}
+LIMITS = {"files": 341, "lines": 71_600, "code": 53_100, "long functions": 10, "modules of anonymize": 110}
 TOP_LEVEL = {"errors", "registry", "wording"}
 ENTRY_POINTS = {"__init__", "__main__", "sample", "sklearn"}  # documented, or Python's own
 HEAVY_FEATURES = ("suda", "order_cuts", "mondrian", "workflow.report", "workflow.utility", "workflow.attack")
