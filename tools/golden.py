@@ -175,7 +175,7 @@ def run(folder: Path) -> dict[str, Any]:
         try:
             result: Any = comparable(json.loads(process.stdout))
         except ValueError:
-            result = "no JSON"
+            result = {"error": "no JSON"}
         output = arguments[arguments.index("--output") + 1] if "--output" in arguments else ""
         if output.endswith(".csv") and Path(output).exists():
             lines = sorted(Path(output).read_bytes().splitlines())
