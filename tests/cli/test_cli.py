@@ -566,7 +566,7 @@ def test_text_of_which_only_a_part_is_utf_8_is_refused(desk: Workspace, place: i
     desk.write_table(cells)
     desk.data.write_bytes(desk.data.read_bytes() + desk.data.read_bytes().decode().encode("latin-1"))
     desk.refused(
-        says=["data.csv", "letters in UTF-8", f"(line {place + 2})", "others that are not", "python -c"]
+        says=["data.csv", "characters in UTF-8", f"(line {place + 2})", "others not in UTF-8", "python -c"]
     )
 
 

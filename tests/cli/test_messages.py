@@ -130,7 +130,7 @@ ENTRIES: list[tuple[dict[str, Any], str]] = [
     ),
     ({"columns": {"age": {}}}, f"columns.age.role is missing. It must be {ROLES}."),
     ({"columns": {5: AGE}}, "the name 5 of a column must be text. Put it in quotes."),
-    ({"columns": {}}, "name columns and roles under columns"),
+    ({"columns": {}}, "list columns and roles under 'columns'"),
     ({"models": []}, MODELS),
     ({"models": "k-anonymity"}, f"{MODELS}, got 'k-anonymity'."),
     ({"models": [5]}, MODELS),

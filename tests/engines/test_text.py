@@ -318,7 +318,7 @@ FAULTS = {
     "neither": (b"1,SECRET\x81,3\n", "is neither UTF-8 nor Windows-1252 (line 12)."),
     "mixed": (
         "1,ü,3\n".encode() + b"1,\xfc,SECRET\n",
-        "has letters in UTF-8 (line 12) and others that are not (line 13).",
+        "has characters in UTF-8 (line 12) and others not in UTF-8 (line 13).",
     ),
 }
 
@@ -435,7 +435,7 @@ def test_a_broken_letter_of_utf_16_is_told_as_such(
     with pytest.raises(DataError) as caught:
         counted(tmp_path / "data.csv")
     told = str(caught.value)
-    assert f"begins as UTF-16, and line {line} has bytes that are invalid in it." in told
+    assert f"begins as UTF-16, but line {line} has bytes that are invalid in UTF-16." in told
     assert not [word for word in (SECRET, "cp1252") if word in told]
 
 

@@ -249,7 +249,7 @@ def test_what_an_analyst_loses_is_shown_as_chart_and_as_tables(page: Any) -> Non
     card.get_by_role("cell", name="female", exact=True).first.wait_for()
     card.get_by_label("Two-way table of").select_option("sex")
     card.get_by_label("and", exact=True).select_option("diagnosis")
-    card.get_by_role("button", name="Count both").click()
+    card.get_by_role("button", name="Count the two columns").click()
     card.get_by_text(re.compile("sex.*diagnosis")).first.wait_for()
 
 

@@ -194,11 +194,11 @@ def test_groups_are_edited_by_keyboard_alone(page: Any) -> None:
     part.get_by_role("group", name="group 1", exact=True).get_by_text("divorced").wait_for()
     page.wait_for_function("() => document.activeElement.ariaLabel === 'Move the selected to'")
     part.locator(".choice", has_text="widowed").locator("input").check()
-    part.get_by_role("button", name="Split their groups").press("Enter")
+    part.get_by_role("button", name="Split group of the selected").press("Enter")
     part.get_by_role("group", name="widowed").wait_for()
     for value in ("widowed", "divorced"):
         part.locator(".choice", has_text=value).locator("input").check()
-    part.get_by_role("button", name="Merge their groups").press("Enter")
+    part.get_by_role("button", name="Merge groups of the selected").press("Enter")
     part.get_by_role("group", name="divorced").get_by_text("widowed").wait_for()
     levels = part.get_by_label("Groups", exact=True).locator("option")
     count = levels.count()

@@ -126,7 +126,7 @@ def test_wrong_nodes_are_refused(profile: Profile) -> None:
         part.distribution({"sex": 0, "ward": 1})
     both = shoal.profile(pd.DataFrame(TABLE), policy(same_level=[["sex", "ward"]]))
     assert both.distribution({"ward": 1}).node == {"sex": 1, "ward": 1}
-    with pytest.raises(UsageError, match="Columns that share their level must have the same one: sex, ward"):
+    with pytest.raises(UsageError, match="Columns that share their level must have equal levels: sex, ward"):
         both.distribution({"sex": 0, "ward": 1})
 
 

@@ -16,16 +16,16 @@ from shoal.errors import Note, UsageError
 _RecipeOption = Annotated[
     Path | None,
     typer.Option(
-        help="The release's recipe, which contains how often each sensitive value occurred in the whole "
-        "input, for models that compare with it."
+        help="The release's recipe. It states how often each sensitive value occurred in the whole input, "
+        "which some models compare with."
     ),
 ]
 ReferenceOption = Annotated[
     Path | None,
     typer.Option(
-        help="The whole input, for such models. Never the release: compared with what suppression left "
-        "of the input, a release can seem closer than it is. Together with the recipe, it identifies the "
-        "persons of a `unit` that the release does not have."
+        help="The whole input, for the same models. Do not give the release: it lacks the suppressed "
+        "records, so classes can seem closer to it than to the input. With the recipe, the persons of a "
+        "`unit` column that the release does not have are counted, too."
     ),
 ]
 SensitiveTableOption = Annotated[
@@ -35,8 +35,8 @@ SensitiveTableOption = Annotated[
 AgainstOption = Annotated[
     Path | None,
     typer.Option(
-        help="An older release of the same persons: does k hold for someone who has both? Exit code 1 if it "
-        "does not. It does not apply to different persons."
+        help="An older release of the same persons. Checks that k also holds for someone who has both "
+        "releases; exit code 1 if not. Do not use it for releases of different persons."
     ),
 ]
 AgainstPolicyOption = Annotated[
@@ -65,7 +65,7 @@ def verify(
     against_recipe: AgainstRecipeOption = None,
     table: TableOption = None,
 ) -> None:
-    """Count a release and check it against the policy's models; exit code 1 if it fails."""
+    """Count the classes of a release and check them against the policy's models; exit code 1 if one fails."""
     from shoal.workflow.verify import other_models
     from shoal.workflow.verify import verify as run
 
@@ -81,7 +81,7 @@ def verify(
         )
         if (note := other_models(release, policy, recipe)) is not None:
             warnings.warn(note, Note, stacklevel=1)
-        intersection = _side_by_side(
+        intersection = _intersection(
             release,
             policy,
             against,
@@ -100,7 +100,7 @@ def verify(
     raise typer.Exit(0 if verification.verified and (intersection is None or intersection.holds) else 1)
 
 
-def _side_by_side(release: Path, policy: Path, against: Path | None, **options: Any) -> Any:
+def _intersection(release: Path, policy: Path, against: Path | None, **options: Any) -> Any:
     """Combine a release with an older one, if one is given."""
     if against is None:
         if options["old_policy"] or options["old_recipe"] or options["table"]:

@@ -1,7 +1,7 @@
 """Suggest a hierarchy for a column, from its name, its kind, and its values with their numbers of records.
 
-Every level merges some values. The last level below the top has two groups of fair size if the values
-allow it. No value of the table is written into a hierarchy, except well-known codes for "unknown".
+Every level merges some values. If the values allow it, the last level below the top has two or more groups,
+none with nearly all records. No value of the table enters a hierarchy, except well-known codes for "unknown".
 """
 
 from __future__ import annotations
@@ -30,15 +30,7 @@ from shoal.wording import plural
 
 UNKNOWN = "unknown"  # the group of cells that a hierarchy of dates or countries does not cover
 _MOST_NUMBERS = 20_000  # maximum number of distinct numbers to make bands from; more are thinned out evenly
-_THRESHOLDS = (
-    5,
-    10,
-    20,
-    50,
-    100,
-    150,
-    200,
-)  # shares of the records, per thousand, below which a value is rare
+_THRESHOLDS = (5, 10, 20, 50, 100, 150, 200)  # a value is rare with fewer thousandths of the records
 _AGE_NAME = re.compile(r"(?i)(?:[fm]?age|age_?[a-z])_?\d{0,2}")  # such as age_2, of one of several people
 _STATE_NAME = re.compile(r"(?i)state|bundesstaat|[eé]tat|estado")
 _COUNTRY_NAME = re.compile(
@@ -50,11 +42,11 @@ _CLASSIFICATIONS = (  # keyword, units, column names that suggest it
     ("countries", ("subregion", "region"), _COUNTRY_NAME),
     ("icd_10", ("category", "block", "chapter"), _DISEASE_NAME),
 )
-_UNLISTED = 0.1  # maximum share of the values of a column of countries that are not present-day countries
-_TRIED = 100  # number of first values, at least one of which must be in a classification
-_MANY = 20  # a column with this number of countries by name need not be named as countries
-_SURE = 6  # a column with this number of distinct codes need not be named as the classification
-_REPEATED = re.compile("0+|99+")
+_MAX_UNLISTED = 0.1  # maximum share of values that are no country of today, in a column of countries
+_TRIED = 100  # if a classification contains none of this number of values, the others are not tried
+_MANY = 20  # with fewer values, unlisted countries are allowed only if the column is named as countries
+_MANY_CODES = 6  # minimum number of distinct codes of states, if the column is not named as states
+_ZEROS_OR_NINES = re.compile("0+|99+")
 
 HierarchySpec = str | dict[str, Any]
 
@@ -72,7 +64,7 @@ def natural_hierarchy(
     """Return how values are written (number, date, time, code, category, empty) and a hierarchy for them.
 
     `texts` are the distinct values, without nulls and codes for unknown; `counts`, their numbers of records.
-    Two-digit years are read so that no date lies after `today`. `form` is what `form_of` returns for them.
+    Two-digit years are read so that no date lies after `today`. `form` is their form, if it is known.
     """
     if not texts:
         return "empty", "flat"
@@ -134,7 +126,7 @@ def number_hierarchy(
 
 
 def _thinned(texts: Sequence[str], floats: FloatArray, counts: FloatArray) -> tuple[list[str], FloatArray]:
-    """Return numbers at evenly spaced ranks, each with the number of records up to the next of them."""
+    """Return numbers at evenly spaced ranks; each also counts the records of those omitted after it."""
     order = np.argsort(floats, kind="stable")
     starts = np.unique(np.linspace(0, len(order) - 1, _MOST_NUMBERS).astype(np.int64))
     return [texts[index] for index in order[starts].tolist()], np.add.reduceat(counts[order], starts)
@@ -175,7 +167,7 @@ def _are_ages(name: str, kind: Kind) -> bool:
 
 
 def _rare(texts: Sequence[str], records: FloatArray) -> dict[str, Any] | None:
-    """Return the thresholds that each merge more values; None if no threshold is useful."""
+    """Return the thresholds that each merge more values than the one before; None if none is useful."""
     # A value that equals the label of nulls cannot be grouped separately.
     if MISSING in texts or len(texts) <= FEW:
         return None
@@ -218,44 +210,46 @@ def _time_units(texts: Sequence[str], records: FloatArray) -> list[str]:
 def _classified(name: str, texts: Sequence[str], records: FloatArray) -> dict[str, Any] | None:
     """Return the hierarchy of a public classification that contains every value, if there is enough evidence.
 
-    Countries that no longer exist may be missing from it, if the column is named as countries or has many.
+    A few values may be missing from it, such as former countries, if the column is named as countries or has
+    many of them.
     """
-    suited = []
-    for keyword, units, named in _CLASSIFICATIONS:
+    candidates = []
+    for keyword, units, name_pattern in _CLASSIFICATIONS:
         rule = parse("", {keyword: list(units)})
-        if not any(rule.labels(texts[:_TRIED])):  # if not, the other values are not read
+        if not any(rule.labels(texts[:_TRIED])):
             continue
         rows = rule.labels(texts)
-        says_so = named.search(name) is not None
+        name_fits = name_pattern.search(name) is not None
         missing = sum(row is None for row in rows)
-        full = keyword != "icd_10" and all(len(text.strip()) > 3 for text in texts)
-        named_or_many = says_so or (full and len(texts) >= _MANY)
-        if missing and not (named_or_many and keyword == "countries" and missing <= _UNLISTED * len(texts)):
+        written_out = keyword != "icd_10" and all(len(text.strip()) > 3 for text in texts)
+        named_or_many = name_fits or (written_out and len(texts) >= _MANY)
+        may_miss = named_or_many and keyword == "countries" and missing <= _MAX_UNLISTED * len(texts)
+        if missing and not may_miss:
             continue
-        if says_so or full or (keyword == "us_states" and len(texts) >= _SURE):
+        if name_fits or written_out or (keyword == "us_states" and len(texts) >= _MANY_CODES):
             labels = [row or (UNKNOWN,) * len(units) for row in rows]
             partitions = [_numbered([row[level] for row in labels]) for level in range(len(units))]
             levels = useful(partitions, records)
             if levels:
                 extra = {"uncovered": UNKNOWN} if missing else {}
-                suited.append((says_so, {keyword: [units[level] for level in levels], **extra}))
-    return max(suited, key=lambda pair: pair[0])[1] if suited else None
+                candidates.append((name_fits, {keyword: [units[level] for level in levels], **extra}))
+    return max(candidates, key=lambda pair: pair[0])[1] if candidates else None
 
 
 def unknown_postcodes(texts: Sequence[str], unknown: Sequence[str]) -> list[str]:
-    """Return the codes for "unknown" among postcodes: also nines or zeros alone, which no place has.
+    """Return the codes for "unknown" among postcodes; only nines or only zeros are such codes, too.
 
     >>> unknown_postcodes(["1067", "80331", "999", "99999", "0"], [])
     ['999', '99999', '0']
     """
-    others = [text for text in texts if text not in unknown and not _REPEATED.fullmatch(text)]
+    others = [text for text in texts if text not in unknown and not _ZEROS_OR_NINES.fullmatch(text)]
     if postcodes(others) is None or max(map(len, others)) < 4:
         return list(unknown)
-    return [text for text in texts if text in unknown or _REPEATED.fullmatch(text)]
+    return [text for text in texts if text in unknown or _ZEROS_OR_NINES.fullmatch(text)]
 
 
 def short_postcodes(texts: Sequence[str]) -> bool:
-    """Return whether some postcodes lack two digits or more, if their lost leading zeros are restored."""
+    """Return whether the hierarchy restores leading zeros and some postcode lacks two or more digits."""
     hierarchy = postcodes(texts)
     return (
         hierarchy is not None

@@ -1,8 +1,7 @@
 """Patterns of values: telephone numbers, dates, names of persons, and numbers with check digits.
 
-Codes of diseases, drugs and procedures and plain numbers match none of the patterns. A random number passes
-the check of its digits at most one time in ten, so a column whose values nearly always pass holds such
-numbers.
+Plain numbers and codes of diseases, drugs and procedures match none of the patterns. At most one random
+number in ten has a correct check digit. If nearly all values of a column do, that is not chance.
 """
 
 from __future__ import annotations
@@ -62,7 +61,7 @@ def iban(text: str) -> bool:
 
 
 def ssn(area: str, group: str, serial: str) -> bool:
-    """Return whether a social security number can be one: no area 000, 666 or 9xx, no part all zeros."""
+    """Return whether a social security number is possible: no area 000, 666 or 9xx, and no part all zeros."""
     return area not in ("000", "666") and area[0] != "9" and group != "00" and serial != "0000"
 
 
@@ -112,7 +111,7 @@ def is_bare_ssn(text: str) -> bool:
 
 
 def is_address(text: str) -> bool:
-    """Match an IP address of either version; four numbers with points, not a version number of fewer."""
+    """Match an IP address of version 4 or 6. A number such as 1.2.3 has too few parts to be one."""
     if text.count(".") != 3 and ":" not in text:
         return False
     try:
@@ -124,7 +123,7 @@ def is_address(text: str) -> bool:
 
 
 def is_phone(text: str) -> bool:
-    """Match a telephone number that is written as one: a plus, brackets, or groups of digits."""
+    """Match a telephone number that a plus, brackets or groups of digits identify as one."""
     if not 7 <= len(text) <= 30 or not _PHONE.fullmatch(text) or is_ssn(text):
         return False
     digits = re.sub(r"\D", "", text)
@@ -142,17 +141,17 @@ def is_phone(text: str) -> bool:
 
 
 def is_bare_phone(text: str) -> bool:
-    """Match digits alone of a telephone number's length; the column's name must say that they are one."""
+    """Match a telephone number, or plain digits of its length, which only the column's name can confirm."""
     return is_phone(text) or re.fullmatch(r"\+?\d{7,15}", text) is not None
 
 
 def is_zip(text: str) -> bool:
-    """Match a ZIP code: five digits, nine, or both with a dash; fewer if leading zeros were lost."""
+    """Match a ZIP code: five or nine digits, also as 12345-6789; fewer if leading zeros were lost."""
     return re.fullmatch(r"\d{3,5}|\d{5}-?\d{4}|\d{7,8}", text) is not None
 
 
 def is_year(text: str) -> bool:
-    """Match a year alone, also one that was read as a number with a fraction of zero."""
+    """Match a year without month and day, such as 2024, or 2024.0 if it was read as a float."""
     return re.fullmatch(r"(?:1[89]|20)\d\d(?:\.0+)?", text) is not None
 
 
@@ -201,17 +200,17 @@ _GIVEN = frozenset(_NAMES.split())
 _PLACES = (
     "hospital clinic center centre university school street road avenue ward unit care saint st mount of"
 )
-_NO_PERSON = frozenset(_PLACES.split())
+_NOT_IN_NAMES = frozenset(_PLACES.split())
 _PERSON = re.compile(r"(?:[^\W\d_]|['.-])+(?:,? (?:[^\W\d_]|['.-])+){1,3}")
-_SMALL = ("de", "van", "von", "der", "den", "la", "del", "da", "y")
+_NAME_PARTICLES = ("de", "van", "von", "der", "den", "la", "del", "da", "y")
 
 
 def is_person(text: str) -> bool:
     """Match two to four words that each begin with a capital letter, like the names of persons."""
     if len(text) > 60 or not _PERSON.fullmatch(text):
         return False
-    words = text.split()
-    return all(word[0].isupper() or word in _SMALL for word in words) and _NO_PERSON.isdisjoint(_words(text))
+    are_name_parts = all(word[0].isupper() or word in _NAME_PARTICLES for word in text.split())
+    return are_name_parts and _NOT_IN_NAMES.isdisjoint(_words(text))
 
 
 def is_lettered(text: str) -> bool:
@@ -241,7 +240,7 @@ SHARE = 0.8  # the minimum share of them that must match
 class Pattern:
     """How the values of one kind of identifier are written."""
 
-    letter: str
+    letter: str  # of the HIPAA identifier
     kind: str
     words: str  # what the values are
     test: Test
@@ -260,7 +259,7 @@ def spread(texts: Sequence[str | None], limit: int = MOST) -> list[str]:
 
 
 def mostly(values: Sequence[str], test: Test, share: float = SHARE) -> bool:
-    """Return whether at least a share of the values passes; it stops when too many have failed."""
+    """Return whether at least a share of the values passes the test."""
     allowed = int(len(values) * (1 - share) + 1e-9)
     failed = 0
     for value in values:
@@ -290,7 +289,7 @@ def _full(pattern: str) -> Test:
 
 
 def _checked(pattern: str, check: Callable[[str], bool]) -> Test:
-    """Match a text without spaces and dashes, then check its digits."""
+    """Return a test that removes spaces and dashes, matches the pattern, and then calls `check`."""
     compiled, separators = re.compile(pattern), re.compile(r"[\s-]")
 
     def test(text: str) -> bool:
@@ -309,16 +308,16 @@ _URL = r"(?i)(?:(?:https?|ftp)://\S{3,}|www\.[\w-]+\.\S{2,})"
 _UUID = r"(?i)\{?[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\}?"
 _MAC = r"(?i)[0-9a-f]{2}([:-])(?:[0-9a-f]{2}\1){4}[0-9a-f]{2}"
 _ZIP_4 = r"\d{5}-\d{4}"
-_PLACE = r"[-+]?\d{1,2}\.\d{3,}°?[NS]?[,; ]\s*[-+]?\d{1,3}\.\d{3,}°?[EW]?"
+_COORDINATES = r"[-+]?\d{1,2}\.\d{3,}°?[NS]?[,; ]\s*[-+]?\d{1,3}\.\d{3,}°?[EW]?"
 _IBAN = r"[A-Z]{2}\d\d[A-Z0-9]{11,30}"
 _VIN = r"[A-HJ-NPR-Z0-9]{17}"
 _CARD = r"4\d{12}(?:\d{3})?|5[1-5]\d{14}|2[2-7]\d{14}|3[47]\d{13}|6(?:011|5\d\d)\d{12}"
 _IMEI = r"(?:01|35|86|99|44|45|49|5\d)\d{13}"
 _NIR = r"[12]\d{2}(?:0[1-9]|1[0-2]|[2-9]\d)(?:\d\d|2[AB])\d{6}"
-_LETTER = "[AC-HJKMNP-RT-Y]"  # Medicare leaves out S, L, O, I, B and Z
-_EITHER = "[AC-HJKMNP-RT-Y0-9]"
-_MBI = rf"[1-9]{_LETTER}{_EITHER}\d{_LETTER}{_EITHER}\d{_LETTER}{{2}}\d\d"
-_RIGHT = "with correct check digits"
+_ALPHA = "[AC-HJKMNP-RT-Y]"  # Medicare leaves out S, L, O, I, B and Z
+_ALNUM = "[AC-HJKMNP-RT-Y0-9]"
+_MBI = rf"[1-9]{_ALPHA}{_ALNUM}\d{_ALPHA}{_ALNUM}\d{_ALPHA}{{2}}\d\d"
+_VALID = "with correct check digits"
 
 # In the order in which they are tried: patterns that cannot be confused with others come first.
 PATTERNS = (
@@ -331,17 +330,17 @@ PATTERNS = (
     Pattern("C", "date", "dates finer than a year", is_date),
     Pattern("G", "ssn", "written as social security numbers", is_ssn),
     Pattern("B", "zip", "ZIP codes of nine digits", _full(_ZIP_4)),
-    Pattern("B", "place", "coordinates of places", _full(_PLACE)),
-    Pattern("J", "iban", f"bank account numbers {_RIGHT}", _checked(_IBAN, iban), 2),
-    Pattern("L", "vin", f"vehicle numbers {_RIGHT}", _checked(_VIN, vin), 4),
-    Pattern("J", "card", f"payment card numbers {_RIGHT}", _checked(_CARD, luhn), 4),
-    Pattern("M", "imei", f"device numbers {_RIGHT}", _checked(_IMEI, luhn), 4),
-    Pattern("G", "nir", f"French social security numbers {_RIGHT}", _checked(_NIR + r"\d\d", nir), 3),
+    Pattern("B", "place", "coordinates of places", _full(_COORDINATES)),
+    Pattern("J", "iban", f"bank account numbers {_VALID}", _checked(_IBAN, iban), 2),
+    Pattern("L", "vin", f"vehicle numbers {_VALID}", _checked(_VIN, vin), 4),
+    Pattern("J", "card", f"payment card numbers {_VALID}", _checked(_CARD, luhn), 4),
+    Pattern("M", "imei", f"device numbers {_VALID}", _checked(_IMEI, luhn), 4),
+    Pattern("G", "nir", f"French social security numbers {_VALID}", _checked(_NIR + r"\d\d", nir), 3),
     Pattern("I", "mbi", "written as Medicare beneficiary numbers", _checked(_MBI, bool), 3),
-    Pattern("I", "kvnr", f"German insurance numbers {_RIGHT}", _checked(r"[A-Z]\d{9}", kvnr), 5),
+    Pattern("I", "kvnr", f"German insurance numbers {_VALID}", _checked(r"[A-Z]\d{9}", kvnr), 5),
     Pattern("R", "dni", "Spanish identity numbers", _checked(r"[XYZ\d]\d{7}[A-Z]", dni), 4),
-    Pattern("H", "nhs", f"NHS numbers {_RIGHT}", _checked(r"\d{10}", nhs), 5),
-    Pattern("G", "bsn", f"Dutch citizen numbers {_RIGHT}", _checked(r"\d{9}", bsn), 5),
+    Pattern("H", "nhs", f"NHS numbers {_VALID}", _checked(r"\d{10}", nhs), 5),
+    Pattern("G", "bsn", f"Dutch citizen numbers {_VALID}", _checked(r"\d{9}", bsn), 5),
     Pattern("D", "phone", "written as telephone numbers", is_phone),
 )
 PERSONS = Pattern("A", "person", "written as names of persons", is_person, 5)

@@ -49,7 +49,7 @@ def texts_of_list(values: Sequence[str | None]) -> pa.Array:
     data = joined.encode()
     if len(data) >= 1 << 31:
         return pa.array(values, pa.string())
-    # An ASCII letter is one byte, so that the lengths of the texts need no encoding of each.
+    # An ASCII character is one byte, so the lengths of ASCII texts are known without encoding each.
     lengths = map(len, texts if joined.isascii() else [text.encode() for text in texts])  # type: ignore
     ends = np.zeros(len(texts) + 1, np.int64)
     np.cumsum(np.fromiter(lengths, np.int64, len(texts)), out=ends[1:])

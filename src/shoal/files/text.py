@@ -17,7 +17,7 @@ from shoal.errors import DataError
 
 UTF_8 = "utf-8-sig"
 TO_UTF_8 = (
-    "Save it as CSV UTF-8, or convert it, with its own encoding in place of cp1252: python -c "
+    "Save it as CSV UTF-8. Or convert it, with its encoding instead of cp1252: python -c "
     "\"open('NEW', 'w', encoding='utf-8', newline='')"
     ".write(open('OLD', encoding='cp1252', newline='').read())\""
 )
@@ -29,8 +29,8 @@ MARKS = {UTF_8: codecs.BOM_UTF8, "utf-16-le": codecs.BOM_UTF16_LE, "utf-16-be": 
 _CHUNK_BYTES = 1 << 20  # bytes read at once
 _MULTI_BYTE = re.compile(
     rb"[\xc2-\xf4](?:(?<=[\xc2-\xdf])[\x80-\xbf]|(?<=[\xe0-\xef])[\x80-\xbf]{2}|(?<=[\xf0-\xf4])[\x80-\xbf]{3})"
-)  # a UTF-8 character of several bytes; searching for one class of first bytes is fast
-_UNDEFINED = re.compile(rb"[\x00\x81\x8d\x8f\x90\x9d]")  # bytes that are no characters in Windows-1252
+)  # a multi-byte UTF-8 character; one set of all first bytes makes the search fast
+_UNDEFINED = re.compile(rb"[\x00\x81\x8d\x8f\x90\x9d]")  # bytes without a character in Windows-1252
 
 
 def encoding_note(encoding: str) -> str:
@@ -89,7 +89,7 @@ def other_encoding(path: Path, name: str | None = None) -> str | None:
         return None
     if multi_byte_line:
         reason = (
-            f"has letters in UTF-8 (line {multi_byte_line}) and others that are not (line {invalid_line})"
+            f"has characters in UTF-8 (line {multi_byte_line}) and others not in UTF-8 (line {invalid_line})"
         )
     elif unknown_line:
         reason = f"is neither UTF-8 nor Windows-1252 (line {unknown_line})"
@@ -147,9 +147,8 @@ def _decode(decoder: codecs.IncrementalDecoder, part: bytes, name: str, encoding
         return decoder.decode(part, final=not part)
     except UnicodeDecodeError as error:
         line += error.object[: error.start].decode(codec(encoding), "ignore").count("\n")
-        problem = (
-            f"{name!r} begins as {ENCODING_NAMES[encoding]}, and line {line} has bytes that are invalid in it"
-        )
+        known = ENCODING_NAMES[encoding]
+        problem = f"{name!r} begins as {known}, but line {line} has bytes that are invalid in {known}"
         raise DataError(f"{problem}. It is damaged or cut short: export it again, as CSV UTF-8.") from None
 
 
@@ -178,8 +177,8 @@ def declared_delimiter(line: str) -> str | None:
 def must_quote(names: Sequence[str], delimiter: str) -> bool:
     """Return whether the names need quotes so that readers detect the delimiter from the header.
 
-    Readers take the character that occurs most often in the header outside quotes. They treat a single name
-    above values with other delimiters as a title.
+    Readers choose the character that occurs most often in the header outside quotes. They take a single
+    unquoted name for a title if the values below it contain delimiters.
 
     >>> must_quote(["age", "sex"], ";"), must_quote(["age"], ","), must_quote(["a,b", "c"], ";")
     (False, True, True)

@@ -13,9 +13,9 @@ from shoal.core.recoding.recoding import Recoding
 def mean_of_levels(
     problem: Problem, recoding: Recoding, classes: Classes, parts: Sequence[FloatArray]
 ) -> float:
-    """Sum the numbers of the columns' levels; if records have different levels, return the mean over them.
+    """Add up the numbers that columns have at their levels; return the mean of this sum over all records.
 
-    `parts` has one number per level, for each column.
+    `parts` contains, for each column, the number of each level.
     """
     if recoding.node is not None:
         return float(sum(part[level] for part, level in zip(parts, recoding.node, strict=True)))

@@ -14,7 +14,7 @@ from shoal.errors import PolicyError, invalid
 from shoal.models.sensitive_model import SensitiveModel, above_caps
 from shoal.models.thresholds import TOLERANCE, at_least_one, least_bound, rounded_up
 
-_NO_CAP = 1e9  # finite, as it is multiplied by 0
+_NO_CAP = 1e9  # not infinite, because infinity times 0 is undefined
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,10 +26,10 @@ class AlphaKAnonymity(SensitiveModel):
     k: int
     """The number of records that every class must have, 1 or more."""
     rarer_than: float | None = None
-    """Limit only values that a smaller share of all records has, above 0 and at most 1; by default all."""
+    """Limit only values whose share of all records is smaller, above 0 and at most 1; by default all."""
 
     plain_summary: ClassVar[str] = (
-        "Each record looks like k - 1 others, and no sensitive value is too frequent there."
+        "Each record looks like k - 1 others, and no sensitive value is too frequent among them."
     )
     monotone: ClassVar[When] = When.WITHOUT_SUPPRESSION
     """A merged class has shares between those of its parts."""
@@ -62,7 +62,7 @@ class AlphaKAnonymity(SensitiveModel):
         return (classes.sizes < self.k) | classes.distribution(column).having(exceeding)
 
     def unavoidable_in(self, classes: Classes, column: str) -> FloatArray:
-        """Bound the failing records: all of a class below k, else those above alpha in any partition."""
+        """Return the least number of failing records: all of a class below k; of others, by `above_caps`."""
         limited = self.shares(classes, column) > 0
         caps = np.where(limited, self.alpha + TOLERANCE, _NO_CAP)
         records = above_caps(classes.distribution(column), caps)

@@ -54,7 +54,7 @@ class Column(BaseModel):
     )
     min_level: int | None = Field(None, ge=0, description="The lowest level of the search; by default, 0.")
     weight: float = Field(
-        1.0, gt=0, allow_inf_nan=False, description="How much the column's loss counts, above 0."
+        1.0, gt=0, allow_inf_nan=False, description="The weight of the column's loss, above 0."
     )
     release_as: Literal["text", "bounds"] = Field(
         "text", description="Bands as text such as `45-49`, or as two numbers."
@@ -68,7 +68,7 @@ class Column(BaseModel):
     @field_validator("hierarchy", mode="before")
     @classmethod
     def _keys_are_text(cls, value: Any) -> Any:
-        """Convert keys to text: 1.1 as a group of a tree is text, as in YAML and JSON."""
+        """Convert keys to text; a group of a tree that is named 1.1 would otherwise be a number."""
         if isinstance(value, Mapping):
             return {str(key): cls._keys_are_text(inner) for key, inner in value.items()}
         return [cls._keys_are_text(inner) for inner in value] if isinstance(value, list) else value
@@ -152,7 +152,7 @@ class Policy(BaseModel):
     )
     local: bool | Local = Field(
         False,
-        description="Whether classes get labels of their own levels after the search for a node: `true`, or "
+        description="Whether each class gets its own levels after the search for a node: `true`, or "
         "`{labels: 3}` for up to three labels of one level in a cell.",
     )
     label: str | None = Field(
@@ -162,15 +162,16 @@ class Policy(BaseModel):
     )
     fail: list[Literal["revealed"]] = Field(
         [],
-        description="Findings for which nothing is released: `revealed`, if a column that is released "
-        "unchanged reveals a finer value of a generalized one.",
+        description="Findings that prevent a release. `revealed`: a column that is released unchanged "
+        "reveals a finer value of a generalized column.",
     )
     population_size: int | None = Field(
         None, ge=1, description="The number of persons in the population, for risk."
     )
     sampling_share: float | str | None = Field(
         None,
-        description="The share of the population in the table, such as `5%` or `1/20`; instead of its size.",
+        description="The share of the population in the table, such as `5%` or `1/20`; instead of "
+        "`population_size`.",
     )
 
     _folder: Path = PrivateAttr(Path())
@@ -206,7 +207,7 @@ class Policy(BaseModel):
                 raise UnknownName(str(name), "policy entry", cls.model_fields)
         columns = data.get("columns")
         if not isinstance(columns, Mapping) or not columns:
-            raise PolicyError("Policy: name columns and roles under columns, such as age: {role: other}.")
+            raise PolicyError("Policy: list columns and roles under 'columns', such as age: {role: other}.")
         for name, column in columns.items():
             for option in column if isinstance(column, Mapping) else ():
                 if option not in Column.model_fields:
@@ -329,10 +330,10 @@ class Policy(BaseModel):
     @property
     def population(self) -> Path | None:
         """The table of the population that the input was drawn from, if a model uses it."""
-        named_ = sorted({model.population_table for model in self.privacy_models if model.population_table})
-        if len(named_) > 1:
-            raise PolicyError(f"Models name several populations: {', '.join(map(repr, named_))}. Name one.")
-        return self._folder / named_[0] if named_ else None
+        files = sorted({model.population_table for model in self.privacy_models if model.population_table})
+        if len(files) > 1:
+            raise PolicyError(f"Models name several populations: {', '.join(map(repr, files))}. Name one.")
+        return self._folder / files[0] if files else None
 
     @property
     def sensitive_needed(self) -> tuple[str, ...]:
@@ -342,7 +343,7 @@ class Policy(BaseModel):
         return tuple(name for name in available if name in needed)
 
     def bind(self, domains: Mapping[str, Domain], counts: Counts | None = None) -> tuple[Hierarchy, ...]:
-        """Apply every quasi-identifier's hierarchy to the column's values; `counts`: the combinations."""
+        """Apply every quasi-identifier's hierarchy to the column's values; `counts` has the combinations."""
         hierarchies = []
         for column, name in enumerate(self.roles.quasi_identifiers):
             builder, domain = self.builder(name), domains[name]
@@ -362,8 +363,8 @@ class Policy(BaseModel):
     @property
     def files(self) -> dict[str, Path]:
         """The hierarchy files that the policy names, by column."""
-        named_ = {name: column.hierarchy for name, column in self.columns.items() if column.hierarchy}
-        parsed = {name: builders.parse(name, written) for name, written in named_.items()}
+        specs = {name: column.hierarchy for name, column in self.columns.items() if column.hierarchy}
+        parsed = {name: builders.parse(name, spec) for name, spec in specs.items()}
         return {name: self._folder / rule.csv for name, rule in parsed.items() if isinstance(rule, Csv)}
 
     @property
@@ -403,7 +404,7 @@ class Policy(BaseModel):
         return policy
 
     def dropping(self, names: Iterable[str]) -> Policy:
-        """Return the policy with the role identifier for some columns, which removes them."""
+        """Return the policy without some columns: their role becomes identifier."""
         drop = set(names)
         for name in drop:
             if name not in self.columns:

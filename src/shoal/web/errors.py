@@ -1,4 +1,4 @@
-"""Errors that name a field of the request, and messages for unexpected errors, which never quote a value."""
+"""Errors that name a field of the request. Messages for unexpected errors never quote a value."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ routes = APIRouter()
 
 
 class ProjectStateAnswer(BaseModel):
-    """The project of a workspace, or the project that is opened when its table is uploaded."""
+    """The project of a workspace, or a project that waits until its table is uploaded."""
 
     id: str | None
     name: str
@@ -61,7 +61,7 @@ def save_project(
     name: ShortText | None = None,
     keep_table: bool | None = None,
 ) -> ProjectSummary:
-    """Save the project now; `keep_table` keeps a copy of an uploaded table with it, or deletes the copy."""
+    """Save the project now; `keep_table` sets whether it contains a copy of an uploaded table."""
     summary = workspaces.saving.save(workspace_id, name)
     return summary if keep_table is None else workspaces.saving.keep_table(workspace_id, keep_table)
 
@@ -70,7 +70,7 @@ def save_project(
 def open_project(
     workspace_id: str, workspace: CurrentWorkspace, workspaces: AllWorkspaces, project: ShortText
 ) -> JobWork:
-    """Open a saved project; if its table is not available, it is applied when the table is uploaded."""
+    """Open a saved project; if its table is not available, the project waits until it is uploaded."""
     _ = workspaces.saving.required_store.load(workspaces.owner(workspace_id), project)
     return lambda progress: workspaces.saving.open(workspace_id, project, progress)
 

@@ -37,10 +37,10 @@ class ProblemCuts:
     ranks: IntArray  # (cuts,): the rank that follows each cut
     codes: CodeArray  # (columns, rows): the number of cuts at or below the value
     sizes: IntArray  # (rows,)
-    labels: IntArray  # (rows, labels): counts; (rows, 0) if a record costs the size of its class
+    labels: IntArray  # (rows, labels): the records of each label; (rows, 0) unless `minority`
     k: int
     limit: int  # records that may be suppressed; never all
-    minority: bool  # a record costs 1 if it is not in its class's majority
+    minority: bool  # cost of a record: 1 unless it has its class's majority label; if False, its class size
 
     @cached_property
     def records(self) -> int:

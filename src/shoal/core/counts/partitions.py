@@ -25,9 +25,9 @@ from shoal.core.counts.kernels import group, rewrite, table_size
 MANY = 400_000  # with fewer rows, a roll-up in one table on one core is as fast
 _PARTS = 256
 _SAMPLE = 4096
-_MERGING = 0.5  # if the share of distinct keys in the sample is smaller, most rows merge
+_DISTINCT_SHARE = 0.5  # minimum share of distinct keys in the sample for rows to be moved
 _MOST_CORES = 8
-_MIXER = np.uint64(0xD6E8FEB86659FD93)  # odd; differs from the factor of the hash tables, to use slots evenly
+_MIXER = np.uint64(0xD6E8FEB86659FD93)  # odd; hash tables have another factor, to use all their slots
 
 
 def cores() -> int:
@@ -59,7 +59,7 @@ def roll_up_many(
     counts: IntArray,
     kept: int,  # the bits of a key that are kept; the others are cleared first
     fields: IntArray,  # (fields, 3): shift, mask, where the field's map begins
-    maps: IntArray,  # group of each code, one field's map after the other
+    maps: IntArray,  # concatenated: the group of each code of each field
     cells: int,  # upper bound on the number of distinct keys afterwards
     out_keys: IntArray,
     out_counts: IntArray,
@@ -101,7 +101,7 @@ def rolled_up(
 def _mostly_distinct(keys: IntArray, kept: int, fields: IntArray, maps: IntArray) -> bool:
     sample = keys[:: -(-len(keys) // _SAMPLE)].copy()
     _move.machine(sample, kept, fields, maps, sample, NO_INVERSE)
-    return len(np.unique(sample)) >= _MERGING * len(sample)
+    return len(np.unique(sample)) >= _DISTINCT_SHARE * len(sample)
 
 
 def _in_partitions(
@@ -185,8 +185,8 @@ def sums_of_many(sizes: IntArray, least_size: int) -> tuple[int, int, int]:
     chunks = _chunks(len(sizes))
     sums = np.zeros((len(chunks), 3), np.int64)
     _on_cores([_job(_add_sums, sizes[chunk], least_size, sums[n]) for n, chunk in enumerate(chunks)])
-    squares, short, short_squares = sums.sum(axis=0).tolist()
-    return squares, short, short_squares
+    squares, small, small_squares = sums.sum(axis=0).tolist()
+    return squares, small, small_squares
 
 
 def _chunks(rows: int) -> list[slice]:
@@ -279,12 +279,12 @@ def _copy_parts(
 @compiled
 def _add_sums(sizes: IntArray, least_size: int, sums: IntArray) -> None:
     squares = 0
-    short = 0
-    short_squares = 0
+    small = 0
+    small_squares = 0
     for row in range(sizes.shape[0]):
         size = sizes[row]
         squares += size * size
         if size < least_size:
-            short += size
-            short_squares += size * size
-    sums[0], sums[1], sums[2] = squares, short, short_squares
+            small += size
+            small_squares += size * size
+    sums[0], sums[1], sums[2] = squares, small, small_squares

@@ -25,7 +25,7 @@ from shoal.wording import Change
 class Store(ABC):
     """The packed keys of all combinations, with their counts, in an engine."""
 
-    fields: tuple[Field, ...]  # the quasi-identifiers', then the sensitive columns'
+    fields: tuple[Field, ...]  # those of quasi-identifiers, followed by those of sensitive columns
     sizes: tuple[int, ...]  # the number of codes of each field
     combinations: int
     records: int
@@ -52,7 +52,7 @@ class Store(ABC):
 
     @abstractmethod
     def sample(self, step: int, kept: Sequence[int]) -> tuple[IntArray, IntArray]:
-        """Return about one in `step` keys of some fields, with their records, whatever the row order is."""
+        """Return about one in `step` keys of some fields, with their records, independent of row order."""
 
 
 class RemoteCounts(Counts):
@@ -198,7 +198,7 @@ class RemoteCounts(Counts):
 
     def fits(self, combinations: int, memory: int) -> bool:
         """Return whether this many combinations fit, each with the average number of sensitive values."""
-        return fits(int(combinations * self._variants), self._row_words, memory)
+        return fits(int(combinations * self._rows_per_combination), self._row_words, memory)
 
     @property
     def _row_words(self) -> int:
@@ -206,7 +206,7 @@ class RemoteCounts(Counts):
         return layout(self._widths((*self.columns, *self._distinct_fields)))[-1].word + 1
 
     @cached_property
-    def _variants(self) -> float:
+    def _rows_per_combination(self) -> float:
         """The average number of rows of a combination: one per sensitive value."""
         return self.store.combinations / max(1, len(self)) if self.sensitive_fields else 1.0
 
@@ -235,7 +235,7 @@ class RemoteCounts(Counts):
         return counts.rename_sensitive({name: str(field) for name, field in self.sensitive_fields.items()})
 
     def _bits(self) -> dict[str, int]:
-        """Return the bits of each sensitive column, by its field."""
+        """Return the number of bits of each sensitive column; the names are field numbers."""
         return {
             str(field): bits
             for field, bits in zip(self._distinct_fields, self._widths(self._distinct_fields), strict=True)

@@ -27,7 +27,7 @@ from shoal.core.lattice.lattice import Node
 from shoal.core.problem import Problem
 from shoal.core.recoding import groups
 
-_MIN_GAIN = 1e-9  # the gain of a step that gains nothing: it is made, because steps with a gain may follow
+_MIN_GAIN = 1e-9  # added to every gain: a step without gain is made, too, as steps with a gain may follow
 
 
 def lower_levels(
@@ -36,8 +36,8 @@ def lower_levels(
     """Return levels (columns, combinations) and the suppressed combinations, (combinations,).
 
     With `recode_suppressed`, the records that the node suppresses are recoded, too. `check` is called
-    regularly and may raise. The population of a region cannot be counted, so with a population the node is
-    returned unchanged.
+    regularly and may raise. If the problem has a population, the node is returned unchanged, because the
+    population of a region cannot be counted.
     """
     first = _first_regions(problem, node, recode_suppressed=recode_suppressed)
     if first is None:
@@ -76,7 +76,7 @@ class _Regions:
     levels: IntArray  # (columns, combinations)
     suppressed: BoolArray  # (combinations,)
     region_of: IntArray  # (combinations,): the region of each
-    number: int
+    number: int  # of regions
 
 
 @dataclass(frozen=True)
@@ -202,12 +202,12 @@ def _split(
     keys = region_of[rows] * width + column.groups[level[rows] - 1, codes]
     child = np.full(len(part), -1)
     child[rows] = numbered(keys.reshape(1, -1))
-    first = np.empty(int(child.max()) + 1, np.int64)
-    first[child[rows[::-1]]] = rows[::-1]
+    first_row = np.empty(int(child.max()) + 1, np.int64)
+    first_row[child[rows[::-1]]] = rows[::-1]
     classes = Classes(gathered(part, child), problem.sensitive_info)
-    region = region_of[first]
-    below = level[first] - 1
-    group = column.groups[below, part.codes(column.number)[first]]
+    region = region_of[first_row]
+    below = level[first_row] - 1
+    group = column.groups[below, part.codes(column.number)[first_row]]
     leaving = ~problem.violations(classes)
     _keep_children(
         problem, part, region_of, child, region, np.lexsort((group, classes.sizes, region)), leaving

@@ -29,10 +29,10 @@ from shoal.wording import Change, plural
 def first_cover(
     slots: IntArray,  # (columns, rows)
     groups: IntArray,  # (columns, classes)
-    column: int,  # the column by whose slots classes are looked up
-    starts: IntArray,  # this and the next: see `classes_at`
+    column: int,  # the column of the lookup tables `starts` and `candidates`
+    starts: IntArray,  # as `classes_at` returns them
     candidates: IntArray,
-    ends: IntArray,  # this and the next two: see `covers`
+    extents: IntArray,  # this and the next two: see `covers`
     scaled: IntArray,
     members: BoolArray,
 ) -> IntArray:
@@ -42,38 +42,38 @@ def first_cover(
     for row in range(rows):
         slot = slots[column, row]
         for n in range(starts[slot], starts[slot + 1]):
-            chosen = candidates[n]
+            candidate = candidates[n]
             covered = True
             for other in range(columns):
-                if not covers(other, slots[other, row], groups[other, chosen], ends, scaled, members):
+                if not covers(other, slots[other, row], groups[other, candidate], extents, scaled, members):
                     covered = False
                     break
             if covered:
-                result[row] = chosen
+                result[row] = candidate
                 break
     return result
 
 
 @compiled
 def classes_at(
-    column: int, slots: int, groups: IntArray, ends: IntArray, scaled: IntArray, members: BoolArray
+    column: int, slots: int, groups: IntArray, extents: IntArray, scaled: IntArray, members: BoolArray
 ) -> tuple[IntArray, IntArray]:
-    """Return the classes that cover each slot of a column, slot by slot, and where those of each slot start.
+    """Return the classes that cover each slot of a column, by slot, and where those of each slot start.
 
     `groups` has the shape (columns, classes).
     """
     starts = np.zeros(slots + 1, np.int64)
-    for chosen in range(groups.shape[1]):
+    for candidate in range(groups.shape[1]):
         for slot in range(slots):
-            if covers(column, slot, groups[column, chosen], ends, scaled, members):
+            if covers(column, slot, groups[column, candidate], extents, scaled, members):
                 starts[slot + 1] += 1
     starts = np.cumsum(starts)
     classes = np.empty(starts[-1], np.int64)
     filled = starts.copy()
-    for chosen in range(groups.shape[1]):
+    for candidate in range(groups.shape[1]):
         for slot in range(slots):
-            if covers(column, slot, groups[column, chosen], ends, scaled, members):
-                classes[filled[slot]] = chosen
+            if covers(column, slot, groups[column, candidate], extents, scaled, members):
+                classes[filled[slot]] = candidate
                 filled[slot] += 1
     return starts, classes
 
@@ -83,16 +83,16 @@ def covers(
     column: int,
     slot: int,
     group: int,
-    ends: IntArray,  # (4, groups): first and last slot, whether slots off the scale are covered, set or -1
+    extents: IntArray,  # (4, groups): first slot, last slot, 1 if slots off the scale are covered, set or -1
     scaled: IntArray,  # (columns,): the number of slots on the scale
-    members: BoolArray,  # (sets, places)
+    members: BoolArray,  # (sets, slots)
 ) -> bool:
     """Return whether a group of a column covers a slot."""
-    if ends[3, group] >= 0:
-        return bool(members[ends[3, group], slot])
-    if ends[0, group] <= slot <= ends[1, group]:
+    if extents[3, group] >= 0:
+        return bool(members[extents[3, group], slot])
+    if extents[0, group] <= slot <= extents[1, group]:
         return True
-    return bool(ends[2, group] != 0 and slot >= scaled[column])
+    return bool(extents[2, group] != 0 and slot >= scaled[column])
 
 
 @dataclass(frozen=True)
@@ -148,9 +148,7 @@ def matched(evaluate: Evaluator, saved_recoding: Saved) -> Evaluation:
         uncovered = chosen < 0
         codes = list(classes[:, np.where(uncovered, 0, chosen)])
     for index, column in enumerate(columns):
-        if (
-            saved_recoding.labels[column.name] is None
-        ):  # released unchanged: each value of this table is a group
+        if saved_recoding.labels[column.name] is None:  # released unchanged: each value is a group
             hierarchy, counts = problem.hierarchies[index], problem.value_counts[index]
             column_groups[index], _ = groups_of_levels(hierarchy, counts, [0], bounds=False, blanks=False)
             codes[index] = problem.counts.codes(index)
@@ -174,10 +172,10 @@ def matched(evaluate: Evaluator, saved_recoding: Saved) -> Evaluation:
 
 
 def covering(hierarchy: Hierarchy, covers: Sequence[Cover]) -> BoolArray:
-    """Return which groups cover the single value of a hierarchy, (groups,)."""
+    """Return which groups cover the value of a hierarchy that has only one, (groups,)."""
     column = _ColumnCovers.of(arranged(hierarchy, np.ones(1, np.int64)), covers)
-    inside: BoolArray = column.value_counts > 0
-    return inside
+    covered: BoolArray = column.value_counts > 0
+    return covered
 
 
 @dataclass(frozen=True)
@@ -266,7 +264,7 @@ def _class_of_combinations(problem: Problem, columns: Sequence[_ColumnCovers], c
     )
     slots = np.stack([c.arrangement.slots[problem.counts.codes(n)] for n, c in enumerate(columns)])
     group_offsets = np.cumsum([0, *[len(column.low) for column in columns]])
-    ends = np.concatenate([np.stack((c.low, c.high, c.missing, c.sets)) for c in columns], axis=1)
+    extents = np.concatenate([np.stack((c.low, c.high, c.missing, c.sets)) for c in columns], axis=1)
     scaled = np.array([column.arrangement.scaled for column in columns])
     members = np.zeros(
         (sum(len(c.members) for c in columns), max(c.members.shape[1] for c in columns)), np.bool_
@@ -274,10 +272,11 @@ def _class_of_combinations(problem: Problem, columns: Sequence[_ColumnCovers], c
     sets_before = 0
     for index, column in enumerate(columns):
         members[sets_before : sets_before + len(column.members), : column.members.shape[1]] = column.members
-        ends[3, group_offsets[index] : group_offsets[index + 1]] += np.where(column.sets >= 0, sets_before, 0)
+        own_groups = slice(group_offsets[index], group_offsets[index + 1])
+        extents[3, own_groups] += np.where(column.sets >= 0, sets_before, 0)
         sets_before += len(column.members)
     groups = classes + group_offsets[:-1, None]
-    tables = (ends, scaled, members)
+    tables = (extents, scaled, members)
     starts, candidates = classes_at(
         lookup_column, len(columns[lookup_column].arrangement.values), groups, *tables
     )
@@ -293,7 +292,7 @@ def _too_many_suppressed(problem: Problem, evaluation: Evaluation, uncovered: in
         advice = Change("suppression_limit", evaluation.suppressed, action)
     return Infeasible(
         f"{evaluation.suppressed:,} of {problem.records:,} records would have to be suppressed "
-        f"({uncovered:,} of them have values that none of its classes covers), and the limit is "
+        f"({uncovered:,} of them have values that no class of the recipe covers), and the limit is "
         f"{problem.limit:,}.",
         [advice],
         heading="The recipe no longer holds",

@@ -21,8 +21,8 @@ class Regions:
     """Parts of combinations, and their classes; a class has a group in every column.
 
     A combination is one part, unless a search divides equal records. Then the records of each part are chosen
-    at random. If a sensitive column is released separately, its value is the last field of the keys, its
-    group is the last of the columns, and `sensitive` contains the values of each class.
+    at random. If a sensitive column is released separately, its values are the last field of `keys`, its
+    groups are the last row of `groups`, and `sensitive` contains the values of each class.
     """
 
     keys: IntArray  # (words, combinations): the keys of the counts
@@ -103,7 +103,7 @@ class Recoding:
     """The released group of every value, or of every class, and the suppressed classes."""
 
     columns: tuple[str, ...]
-    groups: tuple[IntArray, ...]  # per column: the group of each value's code; none if there are regions
+    groups: tuple[IntArray, ...]  # per column: the group of each value's code; empty if there are regions
     labels: tuple[ReleasedLabels | None, ...]  # per column: the released label of each group; None: unchanged
     node: Node | None = None
     suppressed: IntArray | None = None  # (words, classes): the packed groups of suppressed classes
@@ -116,7 +116,7 @@ class Recoding:
     def from_node(
         cls, hierarchies: Sequence[Hierarchy], node: Node, as_bounds: Collection[str] = ()
     ) -> Recoding:
-        """Generalize every column to one level; some are released as the ends of their bands."""
+        """Generalize every column to one level; columns in `as_bounds` show the two ends of each band."""
         pairs = list(zip(hierarchies, node, strict=True))
         return cls(
             columns=tuple(h.name for h in hierarchies),
@@ -134,7 +134,7 @@ class Recoding:
         return cls(tuple(columns), (), labels, column_groups=tuple(column_groups), regions=regions)
 
     def suppressing(self, keys: IntArray) -> Recoding:
-        """Return this recoding with some classes suppressed, in a canonical order."""
+        """Return this recoding with the classes of these keys suppressed; the keys are stored sorted."""
         return replace(self, suppressed=keys[:, np.lexsort(keys)] if keys.size else None)
 
     @property

@@ -25,7 +25,7 @@ OnSpec = Callable[[Any], Awaitable[None]]
 
 _MOVE = "Move the selected to"
 _NEW = "new"
-_FEW = 12  # a track has no space for the numbers of more limits
+_MAX_SHOWN = 12  # maximum number of limits whose numbers fit on a track
 
 
 class HierarchyGroups:
@@ -62,7 +62,7 @@ class HierarchyGroups:
             self.box.client.run_javascript(f"studio.focusIn({self.box.id}, {selector})")
 
     async def set_spec(self, spec: Any) -> None:
-        """Choose the edited hierarchy; the editor shows the groups again."""
+        """Apply the edited hierarchy, and draw the editor again."""
         await self.on_spec(spec)
 
 
@@ -108,8 +108,8 @@ class GroupEditor:
         with elements.box("line", style="align-items: flex-end"):
             with elements.box("grow", style="min-width: 170px"):
                 elements.select(_MOVE, targets, "", self._move_selected)
-            elements.button("Merge their groups", self._merge, "small")
-            elements.button("Split their groups", self._split, "small")
+            elements.button("Merge groups of the selected", self._merge, "small")
+            elements.button("Split group of the selected", self._split, "small")
 
     def _board(self) -> str:
         items = self.grouping.items(self.level)
@@ -129,7 +129,7 @@ class GroupEditor:
         return "".join(parts)
 
     async def _set(self, change: Callable[..., edit.ValueGrouping], *arguments: Any) -> None:
-        """Change the grouping and choose the hierarchy, or show the error."""
+        """Change the grouping and apply its hierarchy, or show the error."""
         try:
             grouping = change(self.grouping, *arguments)
         except ShoalError as error:
@@ -190,7 +190,7 @@ class BandEditor:
             ui.html(self._histogram(), sanitize=False).classes("histogram")
             for level in _upto(len(self.limits)):
                 self._track(level)
-        self._adder()
+        self._limit_form()
         self.error = elements.error_line()
 
     def _histogram(self) -> str:
@@ -209,7 +209,7 @@ class BandEditor:
             if self.low <= limit <= self.high
         )
         track = ui.html(f'<span>level {level}</span><div class="track">{handles}</div>', sanitize=False)
-        track.classes("band" if len(self.limits[level - 1]) <= _FEW else "band dense")
+        track.classes("band" if len(self.limits[level - 1]) <= _MAX_SHOWN else "band dense")
         track._props["data-level"] = level
         moved = partial(self._moved, level)
         track.on("pointerdown", moved, js_handler="(event) => studio.pullLimit(event, emit)")
@@ -219,7 +219,7 @@ class BandEditor:
     def _share(self, limit: Decimal) -> float:
         return 100 * (float(limit) - self.low) / (self.high - self.low)
 
-    def _adder(self) -> None:
+    def _limit_form(self) -> None:
         def set_number(text: str) -> None:
             self.number = text
 

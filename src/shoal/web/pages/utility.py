@@ -118,10 +118,10 @@ class UtilityCard:
                     chart = BeforeAfterChart(tab, names, self.values)
                     chart.show(result.columns, release.exposure, release.exposure_after)
                 with elements.box("tight"):
-                    self._pair(names)
+                    self._pair_form(names)
                     elements.show_document(result.document(pair=True))
 
-    def _pair(self, names: Sequence[str]) -> None:
+    def _pair_form(self, names: Sequence[str]) -> None:
         if len(names) < 2:
             return
 
@@ -130,7 +130,7 @@ class UtilityCard:
 
         with elements.box("line", style="align-items: flex-end"):
             pair_selects(names, self.values)
-            elements.button("Count both", start)
+            elements.button("Count the two columns", start)
 
 
 class LiveUtilityCard:
@@ -142,7 +142,7 @@ class LiveUtilityCard:
         self.node: Mapping[str, int] | None = None
         names = tab.workspace.table.quasi_identifiers
         self.values = tab.state.fields.setdefault(
-            "live utility", {"open": False, "shown": "class sizes", "first": "", "second": ""}
+            "live utility", {"open": False, "shown": _CLASSES, "first": "", "second": ""}
         )
         self.is_local = bool(tab.workspace.draft.policy().local)
         title = "What an analyst would lose"
@@ -151,7 +151,7 @@ class LiveUtilityCard:
             elements.details(title, is_open=self.values["open"]) as part,
         ):
             part.on("toggle", self.toggle, js_handler="(event) => emit(event.target.open)")
-            elements.note("Before anything is released: the records before, and after with this choice.")
+            elements.note("The records before and after recoding with this choice. Nothing is released yet.")
             elements.checkbox("With local recoding, class by class", self.is_local, self.set_local)
             self.job_view = JobView(tab, "local", lambda _: self.draw_later(), self.end_search)
             self.message = elements.message("", "")
@@ -196,8 +196,8 @@ class LiveUtilityCard:
         live = self.tab.workspace.live_utility
         if len(self.tab.workspace.table.quasi_identifiers) > 1:
             live.pair = self.values["first"], self.values["second"]
-        known = live.local is not None and live.local.request == request
-        if local and not known:
+        is_searched = live.local is not None and live.local.request == request
+        if local and not is_searched:
             self.message.set_text("Searching the labels of each class\u2026")
             self.job_view.start(lambda progress: live.search_local(request, progress))
             return
@@ -209,11 +209,11 @@ class LiveUtilityCard:
         except ShoalError as error:
             self.message.set_text(str(error))
             return
-        if result is None or self.card.is_deleted or (node, request, local) != self._shown_for():
+        if result is None or self.card.is_deleted or (node, request, local) != self._current_choice():
             return
         self.show_result(result)
 
-    def _shown_for(self) -> tuple[Mapping[str, int] | None, Request | None, bool]:
+    def _current_choice(self) -> tuple[Mapping[str, int] | None, Request | None, bool]:
         return self.node, self.request, self.is_local
 
     def show_result(self, result: UnwrittenUtility) -> None:

@@ -28,7 +28,7 @@ _HEADERS = {
 
 @dataclass(frozen=True)
 class SharedPage:
-    """A stored page, and the workspace that it belongs to; it is valid only while the workspace is open."""
+    """A stored page and its workspace; the page is valid only while the workspace is open."""
 
     digest: bytes  # hash of the token; the token itself is not stored
     workspace: str
@@ -52,7 +52,7 @@ class SharedPages:
         with self._lock:
             self._pages = tuple(shared for shared in self._pages if self._is_valid(shared))
             if self.count(workspace) >= _MAX_PER_WORKSPACE:
-                raise Refused(f"At most {_MAX_PER_WORKSPACE} links are open. Revoke them first.", "link")
+                raise Refused(f"At most {_MAX_PER_WORKSPACE} links can be open. Revoke them first.", "link")
             self._pages = (*self._pages, page)
         return token
 

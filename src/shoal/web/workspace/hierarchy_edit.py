@@ -192,8 +192,8 @@ def _check_numbers(numbers: Sequence[int], size: int) -> None:
         raise Refused("There is no such group any more. Reload the page.", "groups")
 
 
-# Bands of numbers: for each level from 1 up its limits, in ascending order. Each level has some limits of the
-# level below.
+# Bands of numbers: the limits of each level from 1 up, in ascending order. Every limit of a level is also one
+# of the level below.
 
 BandLimits = tuple[tuple[Decimal, ...], ...]
 
@@ -217,7 +217,7 @@ def move_limit(limits: BandLimits, old: Decimal, new: Decimal) -> BandLimits:
 def add_limit(limits: BandLimits, level: int, new: Decimal) -> BandLimits:
     """Add a limit to a level, and to those below."""
     return tuple(
-        tuple(sorted({*old, new})) if number <= level else old for number, old in enumerate(limits, 1)
+        tuple(sorted({*known, new})) if number <= level else known for number, known in enumerate(limits, 1)
     )
 
 

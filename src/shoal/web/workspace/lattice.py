@@ -58,7 +58,7 @@ class HeightRow:
 
 @dataclass(frozen=True)
 class Example:
-    """The quasi-identifiers of a record before and after; holds values of the table."""
+    """The quasi-identifiers of a record before and after; it contains values of the table."""
 
     before: tuple[str, ...]
     after: tuple[str, ...]
@@ -147,7 +147,7 @@ def levels_of(profile: Profile, node: Mapping[str, int]) -> tuple[int, ...]:
             raise Refused(f"The node needs a level of {name!r} from 0 to {height}.", "node")
         levels.append(level)
     if tuple(levels) not in lattice:
-        raise Refused("Columns that share their level must have the same one.", "node")
+        raise Refused("Columns that share their level must have equal levels.", "node")
     return tuple(levels)
 
 

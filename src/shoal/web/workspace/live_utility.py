@@ -21,7 +21,7 @@ LOCAL_SECONDS = 10.0  # the time limit of a search for a local recoding
 
 @dataclass(frozen=True)
 class LocalAnswer:
-    """A local recoding for a request of a negotiation, which is not written."""
+    """A local recoding for a request of a negotiation; it is not written to a file."""
 
     request: Request
     preview: ReleasePreview

@@ -1,7 +1,7 @@
 """Project files: a ZIP file with project.json and, on request, the table.
 
-An archive may come from an untrusted source. No entry is extracted to the path it names: two known entries
-are read up to a limit, whatever sizes the archive declares.
+An archive may come from an untrusted source. No entry is extracted to the path that it names. Only two known
+entries are read, each up to a limit, because the sizes that the archive declares may be false.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from shoal.web.workspace.projects import table_ending
 
 ENDING = ".shoal"
 _PROJECT, _TABLE = "project.json", "table"
-_PIECE = 1 << 20
+_PIECE_BYTES = 1 << 20
 _MAX_ENTRIES = 2
 _NOT_AN_ARCHIVE = "This is not a project file of the studio, or it is damaged."
-_BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError, OSError)
+_DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError, OSError)
 
 
 def write_archive(path: Path, project: SavedProject, table: Path | None) -> None:
@@ -33,7 +33,7 @@ def write_archive(path: Path, project: SavedProject, table: Path | None) -> None
                 open(table, "rb") as source,
                 archive.open(f"{_TABLE}{table_ending(table.name)}", "w", force_zip64=True) as entry,
             ):
-                shutil.copyfileobj(source, entry, _PIECE)
+                shutil.copyfileobj(source, entry, _PIECE_BYTES)
 
 
 def read_archive(path: Path) -> SavedProject:
@@ -43,7 +43,7 @@ def read_archive(path: Path) -> SavedProject:
             _check_entries(archive)
             with archive.open(_PROJECT) as entry:
                 content = entry.read(MAX_BYTES + 1)
-    except _BROKEN:
+    except _DAMAGED:
         raise Refused(_NOT_AN_ARCHIVE, "file") from None
     if len(content) > MAX_BYTES:
         raise TooLarge(f"The project is larger than {MAX_BYTES:,} bytes, which is the limit.", "file")
@@ -55,7 +55,7 @@ def table_name(path: Path) -> str | None:
     try:
         with zipfile.ZipFile(path) as archive:
             return next((name for name in archive.namelist() if name != _PROJECT), None)
-    except _BROKEN:
+    except _DAMAGED:
         raise Refused(_NOT_AN_ARCHIVE, "file") from None
 
 
@@ -64,11 +64,11 @@ def extract_table(path: Path, upload: Upload) -> None:
     name = table_name(path)
     try:
         with zipfile.ZipFile(path) as archive, archive.open(name or "") as entry:
-            while piece := entry.read(_PIECE):
+            while piece := entry.read(_PIECE_BYTES):
                 upload.write(piece)
     except TooLarge:
         raise
-    except (KeyError, *_BROKEN):
+    except (KeyError, *_DAMAGED):
         raise Refused(_NOT_AN_ARCHIVE, "file") from None
 
 
@@ -77,9 +77,9 @@ def _check_entries(archive: zipfile.ZipFile) -> None:
     entries = archive.infolist()
     names = [entry.filename for entry in entries]
     tables = [name for name in names if name != _PROJECT]
-    plain = all(name == f"{_TABLE}{table_ending(name)}" for name in tables)
-    known = all(entry.compress_type in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) for entry in entries)
-    if len(entries) > _MAX_ENTRIES or names.count(_PROJECT) != 1 or not plain or not known:
+    are_tables = all(name == f"{_TABLE}{table_ending(name)}" for name in tables)
+    are_readable = all(entry.compress_type in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) for entry in entries)
+    if len(entries) > _MAX_ENTRIES or names.count(_PROJECT) != 1 or not are_tables or not are_readable:
         raise ValueError(_NOT_AN_ARCHIVE)
     if any(entry.flag_bits & 1 for entry in entries):  # encrypted
         raise ValueError(_NOT_AN_ARCHIVE)

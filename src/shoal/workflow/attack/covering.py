@@ -18,7 +18,7 @@ from shoal.core.hierarchy.hierarchy import MISSING, TOP
 from shoal.core.hierarchy.prefixes import Prefix
 from shoal.errors import DataError
 from shoal.wording import plural
-from shoal.workflow.attack.labels import EVERYTHING, Meaning, Reader, Span, stretches
+from shoal.workflow.attack.labels import EVERYTHING, Meaning, Reader, Span, intervals_at
 from shoal.workflow.attack.linking import Compatible
 from shoal.workflow.attack.released import ReleasedColumn
 from shoal.workflow.utility.labels import CellText, with_point
@@ -67,7 +67,7 @@ class ValueIndex:
             (known_indices, known_texts),
             (known_indices[rewritten], [written[known_texts[index]] for index in rewritten.tolist()]),
         ):
-            for scale, (low, high) in stretches(index_texts, reader.rule).items():
+            for scale, (low, high) in intervals_at(index_texts, reader.rule).items():
                 readable = ~np.isnan(low)
                 pieces.setdefault(scale, []).append((low[readable], high[readable], indices[readable]))
         scales = {

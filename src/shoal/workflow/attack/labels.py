@@ -44,7 +44,7 @@ class Meaning:
     texts: frozenset[str] = frozenset()
     spans: tuple[Span, ...] = ()
     prefixes: tuple[str, ...] = ()  # codes that begin with one of these
-    understood: bool = True  # False if it may be the name of any group
+    understood: bool = True  # False if the text is only a name, which may be that of any group
 
 
 EVERYTHING = Meaning(everything=True)
@@ -70,14 +70,12 @@ class Reader:
     as_is: bool = False  # the text "missing" is an ordinary value, and does not stand for a null
 
     def labels(self, texts: Sequence[CellText], written: Mapping[str, str]) -> list[Meaning]:
-        """Read labels; a label with another form in `written` also covers what that form covers."""
+        """Read labels; `written` maps some to another form, and these also cover what that form covers."""
         present_texts = [text for text in texts if text is not None]
         spans_by_text = dict(zip(present_texts, spans_at(present_texts, self.rule), strict=True))
         others = [text for text in present_texts if text in written]
         other_spans = dict(zip(others, spans_at([written[text] for text in others], self.rule), strict=True))
-        other_spans |= {
-            text: self.label(written[text]).spans for text in others if not other_spans[text]
-        }  # a range
+        other_spans |= {text: self.label(written[text]).spans for text in others if not other_spans[text]}
         meanings = []
         for text in texts:
             meaning = EVERYTHING if text is None else self.label(text, spans_by_text[text])
@@ -104,7 +102,7 @@ class Reader:
         if (plain := plain_cell(text)) != text:  # the text without the apostrophe for spreadsheets
             meaning = self.label(plain)
             return meaning if meaning.everything else replace(meaning, texts=meaning.texts | {text})
-        return self._shaped(text, positions)
+        return self._by_form(text, positions)
 
     def bounds(self, lower: CellText, upper: CellText) -> Meaning:
         """Read the two bounds of a band, each released in its own column."""
@@ -142,7 +140,7 @@ class Reader:
         return groups
 
     def _members(self, label: str, values: list[str]) -> Meaning:
-        spans = tuple(span for value in values for span in self._places(value))
+        spans = tuple(span for value in values for span in self._spans_of(value))
         return Meaning(texts=frozenset([label, *values]), spans=spans)
 
     def _covered(self, text: str, cover: Cover) -> Meaning:
@@ -155,7 +153,7 @@ class Reader:
             return self._union(text, [self.label(label) for label in cover["labels"]])
         if "level" in cover:
             known = self._groups.get(text)
-            return self._shaped(text) if known is None else self._members(text, known)
+            return self._by_form(text) if known is None else self._members(text, known)
         span = self._between(cover["from"], cover["to"])
         return Meaning(texts=frozenset([text]), spans=(span,) if span else ())
 
@@ -170,26 +168,26 @@ class Reader:
             understood=all(part.understood for part in parts),
         )
 
-    def _places(self, text: str) -> tuple[Span, ...]:
+    def _spans_of(self, text: str) -> tuple[Span, ...]:
         """Return the position of a value on each possible scale."""
         return spans_at([text], self.rule)[0]
 
     def _between(self, low: str, high: str) -> Span | None:
-        for a in self._places(low):
-            for b in self._places(high):
+        for a in self._spans_of(low):
+            for b in self._spans_of(high):
                 if a.scale == b.scale and a.low <= b.high:
                     return Span(a.scale, a.low, b.high)
         return None
 
-    def _shaped(self, text: str, positions: tuple[Span, ...] | None = None) -> Meaning:
+    def _by_form(self, text: str, positions: tuple[Span, ...] | None = None) -> Meaning:
         label_texts = frozenset([text])
         if text[0] == text[-1] == '"' and len(text) > 2:  # a quoted value that resembles another label
-            return Meaning(texts=label_texts | {text[1:-1]}, spans=self._places(text[1:-1]))
+            return Meaning(texts=label_texts | {text[1:-1]}, spans=self._spans_of(text[1:-1]))
         if text[0] == "{" and text[-1] == "}":
             return self._set(text)
-        between = list(self._range(text))
+        bracketed = list(self._range(text))
         spans = [
-            *between,
+            *bracketed,
             *(numbers_in(text) if self._may_be("number") else ()),
             *(dates_in(text) if self._may_be("day") else ()),
             *(times_in(text) if self._may_be("minute") else ()),
@@ -199,11 +197,12 @@ class Reader:
         if TOP in text and (self.rule is None or isinstance(self.rule, Prefix)):
             prefix = text[: text.index(TOP)]
             return Meaning(texts=label_texts, prefixes=(prefix,)) if prefix else EVERYTHING
-        positions = tuple(dict.fromkeys([*spans, *(self._places(text) if positions is None else positions)]))
-        plain = isinstance(self.rule, Flat | Prefix | RareValues | Classified)  # any other text is a value
+        positions = self._spans_of(text) if positions is None else positions
+        positions = tuple(dict.fromkeys([*spans, *positions]))
+        other_texts_are_values = isinstance(self.rule, Flat | Prefix | RareValues | Classified)
         lists = self.rule is not None and not self.rule.scale and bool(self.rule.listed())
-        read = bool(positions and not lists) or bool(between) or plain
-        return Meaning(texts=label_texts, spans=positions, understood=read)
+        understood = bool(positions and not lists) or bool(bracketed) or other_texts_are_values
+        return Meaning(texts=label_texts, spans=positions, understood=understood)
 
     def _may_be(self, scale: str) -> bool:
         return self.rule is None or self.rule.scale == scale
@@ -218,10 +217,11 @@ class Reader:
     def _range(self, text: str) -> Iterator[Span]:
         """Read [25-28], [-3 to 5], [20, 30) and the like."""
         match = _BRACKETS.fullmatch(text)
-        for between in (", ", ",", " to ", "-") if match else ():
-            parts = match[2].split(between) if match else []
+        for separator in (", ", ",", " to ", "-") if match else ():
+            parts = match[2].split(separator) if match else []
             for cut in range(1, len(parts)):
-                span = self._between(between.join(parts[:cut]).strip(), between.join(parts[cut:]).strip())
+                ends = (separator.join(side).strip() for side in (parts[:cut], parts[cut:]))
+                span = self._between(*ends)
                 if span and match:
                     low = math.nextafter(span.low, math.inf) if match[1] == "(" else span.low
                     yield Span(span.scale, low, below(span.high) if match[3] == ")" else span.high)
@@ -261,7 +261,7 @@ def span_of(scale: str, low: Decimal | None, high: Decimal | None) -> Span:
     return Span(scale, -math.inf if low is None else float(low), math.inf if high is None else float(high))
 
 
-def stretches(texts: Sequence[str], rule: Builder | None) -> dict[str, tuple[FloatArray, FloatArray]]:
+def intervals_at(texts: Sequence[str], rule: Builder | None) -> dict[str, tuple[FloatArray, FloatArray]]:
     """Return the interval of each text on every possible scale; nan if the text is not on the scale.
 
     A column's rule defines how texts are read; without one they are interpreted by their form.
@@ -285,9 +285,9 @@ def spans_at(texts: Sequence[str], rule: Builder | None) -> list[tuple[Span, ...
     ([(Span(scale='number', low=42.0, high=42.0),), ()], [(Span(scale='minute', low=845.0, high=845.0),)])
     """
     spans: list[tuple[Span, ...]] = [()] * len(texts)
-    for scale, (low, high) in stretches(texts, rule).items():
-        on = np.flatnonzero(~np.isnan(low))
-        for index, start, end in zip(on.tolist(), low[on].tolist(), high[on].tolist(), strict=True):
+    for scale, (low, high) in intervals_at(texts, rule).items():
+        rows = np.flatnonzero(~np.isnan(low))
+        for index, start, end in zip(rows.tolist(), low[rows].tolist(), high[rows].tolist(), strict=True):
             spans[index] += (Span(scale, start, end),)
     return spans
 
@@ -347,12 +347,12 @@ def _units_of(year: int) -> Mapping[str, Span]:
 
 def times_in(text: str) -> Iterator[Span]:
     """Read a label of a part of the day, such as 14:00-14:59 or morning."""
-    if text in _parts():
-        yield _parts()[text]
+    if text in _parts_of_day():
+        yield _parts_of_day()[text]
 
 
 @cache
-def _parts() -> Mapping[str, Span]:
+def _parts_of_day() -> Mapping[str, Span]:
     minutes: dict[str, list[int]] = {}
     for minute in range(1440):
         for label in TIME_UNITS.values():

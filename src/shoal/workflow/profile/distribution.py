@@ -146,7 +146,7 @@ def index_of(lattice: Lattice, node: Mapping[str, int]) -> Index:
         axis_levels = {levels[name] for name in names if name in levels}
         if len(axis_levels) > 1:
             raise UsageError(
-                f"Columns that share their level must have the same one: {', '.join(names)}.", field="node"
+                f"Columns that share their level must have equal levels: {', '.join(names)}.", field="node"
             )
         index.append(axis_levels.pop() if axis_levels else 0)
     return tuple(index)

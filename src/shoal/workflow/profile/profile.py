@@ -300,7 +300,7 @@ class Profile(HasDocument):
         classes = self.problem.classes(self.lattice.node(index))
         number = np.ravel_multi_index(index, self.lattice.shape)
         tables = {
-            name: table.and_(table_of(spread_of_classes(classes, name)))
+            name: table.followed_by(table_of(spread_of_classes(classes, name)))
             for name, table in self.tables.items()
         }
         joints = {

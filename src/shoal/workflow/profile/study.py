@@ -160,9 +160,10 @@ def study(
     requests: int = REQUESTS,
     by: str = "height",
 ) -> Study:
-    """Study a profile; settings not given are taken from the policy, with a useful range of k (or l).
+    """Study a profile; settings that are not given are those of the policy.
 
-    `by` is the ranking that selects the nodes of the partial profiles; see shoal.profile.
+    `strengths` are the k (or l) to compare, by default a useful range. `by` is the ranking that selects the
+    nodes of the partial profiles; see shoal.profile.
     """
     check_ranking(next(iter(SCORES)), by)
     defaults = profile.defaults
@@ -172,10 +173,10 @@ def study(
         k = int(defaults.least)  # k alone, even if the policy also has an l
     request = profile.negotiate(k=k, l=l, sensitive=sensitive, runtime=False).request
     suppressed = profile.by_privacy(request.privacy)
-    usual = _strengths(profile, request, None)
-    tried = drawn(profile, request, usual, requests) if profile.complete else []
-    truth = answered(profile, tried)
-    exact = sum(answer.exact is not None for _, answer in truth)
+    usual_strengths = _strengths(profile, request, None)
+    drawn_requests = drawn(profile, request, usual_strengths, requests) if profile.complete else []
+    answers = answered(profile, drawn_requests)
+    exact = sum(answer.exact is not None for _, answer in answers)
     return Study(
         model=request.model,
         least=request.least,
@@ -190,13 +191,13 @@ def study(
         ),
         by_columns=_grouped(suppressed, _kept_columns(profile)),
         grouping=tuple(_powers(profile)),
-        requests=len(tried),
+        requests=len(drawn_requests),
         answered=exact,
         agreement=tuple(
             row
-            for share in (SHARES if truth else ())
+            for share in (SHARES if answers else ())
             for score in SCORES
-            for row in agreement(profile, share, truth, score, by)
+            for row in agreement(profile, share, answers, score, by)
         ),
     )
 

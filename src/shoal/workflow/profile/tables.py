@@ -18,18 +18,18 @@ from shoal.core.lattice.walk import Spread
 
 @compiled
 def first_at_least(begins: IntArray, values: IntArray, least: int) -> IntArray:
-    """Find the first value of at least `least` among each node's ascending values, or their end."""
+    """Return the index of each node's first value that is at least `least`, or of the node's end."""
     positions = np.empty(begins.shape[0] - 1, np.int64)
-    for stretch in range(positions.shape[0]):
-        low = begins[stretch]
-        high = min(begins[stretch + 1], low + least)  # values are distinct: the i-th is at least i
+    for node in range(positions.shape[0]):
+        low = begins[node]
+        high = min(begins[node + 1], low + least)  # distinct integers: the i-th is at least i
         while low < high:
             middle = (low + high) // 2
             if values[middle] < least:
                 low = middle + 1
             else:
                 high = middle
-        positions[stretch] = low
+        positions[node] = low
     return positions
 
 
@@ -51,7 +51,7 @@ class SizeTable(_ReadOnly):
     classes: IntArray  # (nodes,): all classes, before suppression
 
     def suppressed(self, least: int, records: int) -> IntArray:
-        """Return the number of records in classes below `least`, node by node; all if no class remains."""
+        """Return each node's number of records in classes below `least`; all records if no class remains."""
         if not len(self.values):
             return np.empty(0, np.int64)
         index = first_at_least(self.begins, self.values, least)
@@ -60,7 +60,7 @@ class SizeTable(_ReadOnly):
         return counts
 
     def strongest(self, limit: int) -> tuple[IntArray, IntArray]:
-        """Return the largest value that each node reaches within a limit, and the records suppressed then."""
+        """Return each node's largest value that suppresses at most `limit` records, and how many it does."""
         # The first value of a node always qualifies: no record is below it.
         index = first_at_least(self.begins, self.below, limit + 1) - 1
         return self.values[index].astype(np.int64), self.below[index].astype(np.int64)
@@ -70,7 +70,7 @@ class SizeTable(_ReadOnly):
         begins, indices = _entries_of(self.begins, rows)
         return SizeTable(begins, self.values[indices], self.below[indices], self.classes[rows])
 
-    def and_(self, other: SizeTable) -> SizeTable:
+    def followed_by(self, other: SizeTable) -> SizeTable:
         """Return the table of these nodes followed by those of another table."""
         return SizeTable(
             np.concatenate([self.begins, self.begins[-1] + other.begins[1:]]),
@@ -81,14 +81,14 @@ class SizeTable(_ReadOnly):
 
 
 def _entries_of(begins: IntArray, rows: IntArray) -> tuple[IntArray, IntArray]:
-    """Return the new begins of the entries of some nodes, and the indices of these entries."""
+    """Select the entries of some nodes; return where each node begins among them, and their indices."""
     lengths = begins[rows + 1] - begins[rows]
     new_begins = np.concatenate([[0], np.cumsum(lengths)])
     return new_begins, np.arange(new_begins[-1]) + np.repeat(begins[rows] - new_begins[:-1], lengths)
 
 
 def table_of(spread: Spread) -> SizeTable:
-    """Accumulate a spread, and store it in the smallest integer types that fit."""
+    """Return cumulative counts of a spread, in the smallest integer types that fit."""
     before = np.cumsum(spread.records) - spread.records
     starts = np.repeat(before[spread.begins[:-1]], np.diff(spread.begins)) if len(before) else before
     return SizeTable(spread.begins, small(spread.values), small(before - starts), small(spread.classes))
@@ -101,7 +101,7 @@ def small(numbers: IntArray) -> IntArray:
     return numbers.astype(kind)
 
 
-_TALLY = 4096
+_TALLY_SIZE = 4096  # smaller values are counted in an array that they index
 
 
 @compiled
@@ -134,12 +134,12 @@ class JointTable(_ReadOnly):
         return counts
 
     def strongest_k(self, position: int, least: int, limit: int) -> tuple[int, int]:
-        """Return the largest k of a node for an l and a limit, and the records suppressed; 0 if none."""
+        """Return a node's largest k for a given l and limit, or 0, and the number of records suppressed."""
         sizes, values, records = self._node(position)
         return _strongest(sizes, values >= least, records, limit)
 
     def strongest_l(self, position: int, k: int, limit: int) -> tuple[int, int]:
-        """Return the largest l of a node for a given k and limit, in steps, and the records suppressed."""
+        """Return the same for the largest l, in steps, and a given k."""
         sizes, values, records = self._node(position)
         return _strongest(values, sizes >= k, records, limit)
 
@@ -160,7 +160,7 @@ class JointTable(_ReadOnly):
         """Return the table of l alone."""
         begins = np.zeros(len(self.begins), np.int64)
         values, records = np.empty((2, len(self.values)), np.int64)
-        tally = np.zeros(_TALLY, np.int64)
+        tally = np.zeros(_TALLY_SIZE, np.int64)
         entries = (part.astype(np.int64) for part in (self.begins, self.values, self.records))
         used = sum_by_value(*entries, tally, begins, values, records)
         return table_of(Spread(begins, values[:used], records[:used], classes))
@@ -209,5 +209,5 @@ def _strongest(keys: IntArray, allowed: np.ndarray, records: IntArray, limit: in
 
 
 def measures_of(sensitive: Sequence[str], others: Sequence[Measure]) -> tuple[Measure, ...]:
-    """Return distinct l of every sensitive column, then other measures."""
+    """Return the measure of distinct l-diversity for each sensitive column, followed by other measures."""
     return (*(Measure(name) for name in sensitive), *others)

@@ -18,7 +18,7 @@ Cell = tuple[int, tuple[int, ...]]  # a level, and groups of it
 
 
 def recoding_of_cells(problem: Problem, levels: IntArray, class_of: IntArray) -> Recoding:
-    """Return a recoding whose cells show all groups of a class at one level; class -1 is suppressed.
+    """Return a recoding in which a cell shows all groups of its class at one level; class -1 is suppressed.
 
     `levels` has the shape (columns, combinations), and `class_of` (combinations,).
     """
@@ -47,8 +47,8 @@ def _column(
             hierarchy, counts, np.unique(levels).tolist(), bounds=False, blanks=False
         )
         codes = np.empty(len(values), np.int64)
-        for level, map_ in maps.items():
-            codes[levels == level] = map_[values[levels == level]]
+        for level, group_of_value in maps.items():
+            codes[levels == level] = group_of_value[values[levels == level]]
         return groups, codes
     members: dict[int, list[int]] = {}
     for number, group in pairs.T.tolist():
@@ -64,10 +64,11 @@ def groups_of_cells(hierarchy: Hierarchy, counts: IntArray, cells: Sequence[Cell
     cells_by_text: dict[CellValue, list[Cell]] = {}
     for cell in distinct:
         cells_by_text.setdefault(text_of(hierarchy, *cell), []).append(cell)
-    codes = {
-        cell: code for code, cells_by_code in enumerate(cells_by_text.values()) for cell in cells_by_code
-    }
     cells_by_code = list(cells_by_text.values())
+    codes = {cell: code for code, same_text in enumerate(cells_by_code) for cell in same_text}
+
+    def value_count(cell: Cell) -> int:
+        return int(hierarchy.leaves[cell[0]][list(cell[1])].sum())
 
     def inside(code: int) -> IntArray:
         masks = [np.isin(hierarchy.groups(level), members) for level, members in cells_by_code[code]]
@@ -86,12 +87,10 @@ def groups_of_cells(hierarchy: Hierarchy, counts: IntArray, cells: Sequence[Cell
 
     groups = Groups(
         {hierarchy.name: list(cells_by_text)},
-        np.array(
-            [max(int(hierarchy.leaves[at][list(m)].sum()) for at, m in cells) for cells in cells_by_code]
-        ),
+        np.array([max(map(value_count, same_text)) for same_text in cells_by_code]),
         np.array([int(counts[inside(code)].sum()) for code in range(len(cells_by_code))]),
         cover,
-        np.array([max(level for level, _ in cells) for cells in cells_by_code]),
+        np.array([max(level for level, _ in same_text) for same_text in cells_by_code]),
     )
     return groups, np.array([codes[cell] for cell in cells])
 
@@ -110,7 +109,7 @@ def text_of(hierarchy: Hierarchy, level: int, members: Sequence[int]) -> CellVal
 
 
 def _bands(hierarchy: Hierarchy, level: int, ordered: Sequence[int]) -> list[str]:
-    """Return the labels of groups, with adjacent bands of numbers joined to one band."""
+    """Return the labels of groups, with adjacent bands of numbers joined into one band."""
     labels = hierarchy.labels[level]
     texts: list[str] = []
     start = last = None  # the ends of the previous band, which may be extended

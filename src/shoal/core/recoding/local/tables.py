@@ -1,7 +1,7 @@
 """The columns of a problem as arrays, for the kernels of local recoding.
 
-Columns that share their level are one *axis*. Its values are the tuples that occur, and a level of the axis
-is a level of all its columns. A *label* is the number of a group of an axis at one level.
+Columns that always have the same level form one *axis*. The values of an axis are the combinations of its
+columns' values that occur. A *label* is the number of a group of an axis at one level.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from shoal.core.hierarchy.hierarchy import Hierarchy
 from shoal.core.problem import Problem
 
 _PAIRS = 4_000_000  # maximum number of pairs of labels that are tabulated
-_WORDS = 8  # maximum number of 64-bit words per column; if there are more sensitive values, they share bits
+_WORDS = 8  # maximum number of 64-bit words per sensitive column; if it has more values, some share a bit
 
 
 @dataclass(frozen=True)
@@ -31,27 +31,27 @@ class LabelAxis:
     low: int
     high: int
     codes: IntArray  # (combinations,)
-    groups: tuple[IntArray, ...]  # of levels low to high: the group of each code
-    weights: tuple[FloatArray, ...]  # likewise: the weighted share of values that each group covers
-    constant: float  # subtracted from the sum of a cell's groups, so that a single value has no loss
+    groups: tuple[IntArray, ...]  # for each level from low to high: the group of each code
+    weights: tuple[FloatArray, ...]  # for each level: the weighted share of values that each group covers
+    constant: float  # subtracted from a cell's sum of weights, so that the loss of a single value is 0
 
 
 class ClassLabels(NamedTuple):
     """The labels of all axes, numbered consecutively: the arrays that kernels read."""
 
     codes: IntArray  # (axes, combinations)
-    label_of: IntArray  # the label of each code; for an axis and level, from offsets[axis, level - low]
+    label_of: IntArray  # the label of a code is at offsets[axis, level - low] + code
     offsets: IntArray  # (axes, levels)
     heights: IntArray  # (axes,): the number of levels above the lowest
     parent: IntArray  # (labels,): the label one level up, or -1
-    level: IntArray  # (labels,): from 0, the lowest level that is allowed
+    level: IntArray  # (labels,): the number of levels above the lowest allowed one
     weight: FloatArray  # (labels,): the cost that a label adds per record
     constant: FloatArray  # (axes,)
-    rank: IntArray  # (labels,): their order by path from the top
+    rank: IntArray  # (labels,): their order in a depth-first walk from the top
     # `pairs[axis]` is (base, size). The entry of the next two arrays for labels x and y of the axis is at
     # base + size * x + y. If size is 0, there are no entries for the axis.
     pairs: IntArray  # (axes, 2)
-    common: IntArray  # the lowest label above both, or -1
+    common: IntArray  # the lowest label that covers both, or -1
     joined_weight: FloatArray  # the weight of that label minus the constant of the axis, or infinity
 
 
@@ -75,14 +75,14 @@ def _axis(problem: Problem, counts: Counts, members: Sequence[int], low: int, hi
     groups, weights = [], []
     for level in range(low, high + 1):
         tuples_at_level = np.stack([h.groups(level)[v] for h, v in zip(hierarchies, values, strict=True)])
-        distinct, number = _numbered(tuples_at_level)
+        distinct, number = _distinct_tuples(tuples_at_level)
         groups.append(number)
         weights.append(_weights(hierarchies, units, level, distinct))
     return LabelAxis(tuple(members), low, high, codes.reshape(-1), tuple(groups), tuple(weights), sum(units))
 
 
-def _numbered(tuples: IntArray) -> tuple[IntArray, IntArray]:
-    """Return the distinct tuples (columns, tuples), and the number of each."""
+def _distinct_tuples(tuples: IntArray) -> tuple[IntArray, IntArray]:
+    """Return the distinct tuples (columns, tuples), and the index of each tuple among them."""
     if len(tuples) == 1:
         return np.arange(int(tuples.max()) + 1).reshape(1, -1), tuples[0]
     distinct, number = np.unique(tuples, axis=1, return_inverse=True)
@@ -102,16 +102,14 @@ def _weights(
 
 def labels_of(axes: Sequence[LabelAxis]) -> ClassLabels:
     """Return the labels of all axes, numbered."""
-    at = np.zeros((len(axes), max(axis.high - axis.low for axis in axes) + 1), np.int64)
-    up, parent, level, weight, rank = [], [], [], [], []
+    offsets = np.zeros((len(axes), max(axis.high - axis.low for axis in axes) + 1), np.int64)
+    label_of, parent, level, weight, rank = [], [], [], [], []
     filled = first = 0
     for number, axis in enumerate(axes):
-        numbers = []
         for step, groups in enumerate(axis.groups):
-            at[number, step] = filled
+            offsets[number, step] = filled
             filled += len(groups)
-            numbers.append(groups + first)
-            up.append(groups + first)
+            label_of.append(groups + first)
             size = len(axis.weights[step])
             level.append(np.full(size, step))
             weight.append(axis.weights[step])
@@ -125,11 +123,11 @@ def labels_of(axes: Sequence[LabelAxis]) -> ClassLabels:
     weights = np.concatenate(weight)
     constants = np.array([axis.constant for axis in axes])
     sizes = np.array([sum(len(groups) for groups in axis.weights) for axis in axes])
-    pairs, common, together = _pairs(sizes, levels, parents, weights, constants)
+    pairs, common, joined_weight = _pairs(sizes, levels, parents, weights, constants)
     return ClassLabels(
         codes=np.ascontiguousarray(np.stack([axis.codes for axis in axes])),
-        label_of=np.concatenate(up),
-        offsets=at,
+        label_of=np.concatenate(label_of),
+        offsets=offsets,
         heights=np.array([len(axis.groups) - 1 for axis in axes]),
         parent=parents,
         level=levels,
@@ -138,7 +136,7 @@ def labels_of(axes: Sequence[LabelAxis]) -> ClassLabels:
         rank=np.concatenate(rank),
         pairs=pairs,
         common=common,
-        joined_weight=together,
+        joined_weight=joined_weight,
     )
 
 
@@ -153,9 +151,9 @@ def _pairs(
             pairs[axis] = filled - first * size - first, size
             filled += size * size
         first += size
-    common, together = np.empty(filled, np.int64), np.empty(filled)
-    fill_pairs(sizes, pairs, level, parent, weight, constant, common, together)
-    return pairs, common, together
+    common, joined_weight = np.empty(filled, np.int64), np.empty(filled)
+    fill_pairs(sizes, pairs, level, parent, weight, constant, common, joined_weight)
+    return pairs, common, joined_weight
 
 
 @compiled
@@ -167,7 +165,7 @@ def fill_pairs(
     weight: FloatArray,
     constant: FloatArray,
     common: IntArray,
-    together: FloatArray,
+    joined_weight: FloatArray,
 ) -> None:
     """Write the common label of each pair, and its weight."""
     first = 0
@@ -178,13 +176,13 @@ def fill_pairs(
                     position = pairs[axis, 0] + x * pairs[axis, 1] + y
                     label = common_label(x, y, level, parent)
                     common[position] = label
-                    together[position] = np.inf if label < 0 else weight[label] - constant[axis]
+                    joined_weight[position] = np.inf if label < 0 else weight[label] - constant[axis]
         first += sizes[axis]
 
 
 @compiled
 def common_label(x: int, y: int, level: IntArray, parent: IntArray) -> int:
-    """Return the lowest label above two labels, or -1."""
+    """Return the lowest label that covers two labels, or -1."""
     while x != y:
         low, high = level[x], level[y]
         if low <= high:
@@ -197,7 +195,7 @@ def common_label(x: int, y: int, level: IntArray, parent: IntArray) -> int:
 
 
 def _ranks(axis: LabelAxis) -> IntArray:
-    """Rank the labels of an axis by the path from the top."""
+    """Rank the labels of an axis by their order in a depth-first walk from the top."""
     order = np.lexsort(axis.groups)
     position = np.empty(len(order), np.int64)
     position[order] = np.arange(len(order))
