@@ -26,7 +26,7 @@ def small_limits(patch: pytest.MonkeyPatch, cores: int, merging: float) -> None:
     patch.setattr(partitions, "MANY", 1)
     patch.setattr(in_memory, "LARGE", 1)
     patch.setattr(walk, "LARGE", 1)
-    patch.setattr(partitions, "_MERGING", merging)
+    patch.setattr(partitions, "_DISTINCT_SHARE", merging)
     patch.setattr(partitions, "cores", lambda: cores)
 
 
