@@ -131,7 +131,10 @@ def check_released(
         )
     missing = [name for name in needed if name not in columns]
     if missing:
-        raise PolicyError(f"The release lacks columns of the policy: {', '.join(map(repr, missing))}.{hint}")
+        names = ", ".join(map(repr, missing))
+        raise PolicyError(
+            f"The release lacks columns of the policy: {names}.{hint or ' Give the policy of this release.'}"
+        )
 
 
 def check_not_swapped(
