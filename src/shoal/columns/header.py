@@ -154,6 +154,20 @@ def check_not_swapped(
         )
 
 
+def check_record_numbers(released: int, records: int) -> None:
+    """Refuse a release that has more records than its table: they may be swapped.
+
+    >>> check_record_numbers(7, 5)
+    Traceback (most recent call last):
+    shoal.errors.UsageError: The release has 7 records, and the table 5. Are the release and the table swapped?
+    """
+    if released > records:
+        raise UsageError(
+            f"The release has {released:,} records, and the table {records:,}. Are the release and the table "
+            "swapped?"
+        )
+
+
 def no_such_columns(what: str = "none of the policy's columns", where: str = "table") -> str:
     """Return a message that asks for a header; the columns are not shown, because they may be a record."""
     return f"The {where} has {what}. Does it begin with a line of column names?"
