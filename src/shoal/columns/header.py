@@ -159,12 +159,11 @@ def check_record_numbers(released: int, records: int) -> None:
 
     >>> check_record_numbers(7, 5)
     Traceback (most recent call last):
-    shoal.errors.UsageError: The release has 7 records, and the table 5. Are the release and the table swapped?
+    shoal.errors.UsageError: The release has 7 records, and the table 5. Are they swapped?
     """
     if released > records:
         raise UsageError(
-            f"The release has {released:,} records, and the table {records:,}. Are the release and the table "
-            "swapped?"
+            f"The release has {released:,} records, and the table {records:,}. Are they swapped?"
         )
 
 
