@@ -1,7 +1,8 @@
-"""Agreement of partial profiles with the full profile, in exact answers and three relaxations.
+"""How often a partial profile gives the same answer as the full profile.
 
-No node is counted again: a partial profile is the full profile with some nodes left out.
-The experiments are those of Pilalidou and Vassiliadis, over random requests.
+A partial profile is the full profile with some nodes left out, so no node is counted again. If a request has
+no exact answer, three suggestions are compared: less suppression, higher levels and less privacy. The
+experiments are those of Pilalidou and Vassiliadis, with random requests.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ RELAXATIONS = ("suppression", "levels", "privacy")
 
 @dataclass(frozen=True)
 class Outcome:
-    """How often a partial profile gives the same answer as the full one, for one kind of answer."""
+    """Numbers of requests: does a partial profile give the full one's answer, for one kind of answer?"""
 
     same: int  # the same node
     other: int  # another node
@@ -38,14 +39,14 @@ class Outcome:
 
 @dataclass(frozen=True)
 class HeightAgreement:
-    """The agreement over requests whose exact answer in the full profile has one height."""
+    """The agreement over all requests whose exact answer in the full profile has the same height."""
 
     at: int
     requests: int
-    missed: int  # without an answer in the partial profile
-    other: int  # answered by another node
-    height: float  # mean difference in height of other answers
-    suppressed: float  # mean number of records that other answers suppress beyond the full one's
+    missed: int  # requests without an answer in the partial profile
+    other: int  # requests answered by another node
+    height: float  # how much higher these other nodes are, on average
+    suppressed: float  # how many more records these other nodes suppress, on average
 
 
 @dataclass(frozen=True)
@@ -57,12 +58,12 @@ class Agreement:
     runtime: bool  # whether the node at the highest allowed levels was counted for the request
     nodes: int
     exact: Outcome  # over requests that the full profile answers exactly
-    suppression: Outcome  # over the other requests, like the next two
+    suppression: Outcome  # over requests without an exact answer, like `levels` and `privacy`
     levels: Outcome
     privacy: Outcome
-    height: float  # mean difference in height of other exact answers
+    height: float  # how much higher exact answers by another node are, on average
     most_height: int
-    suppressed: float  # mean difference in suppressed records of other exact answers
+    suppressed: float  # how many more records exact answers by another node suppress, on average
     most_suppressed: int  # the difference with the largest absolute value
     by_height: tuple[HeightAgreement, ...]
 
@@ -72,7 +73,7 @@ Truth = Sequence[tuple[Requested, Negotiation]]  # requests with the answers of 
 
 
 def drawn(profile: Profile, request: Request, strengths: Sequence[float], number: int) -> list[Requested]:
-    """Draw random requests with a fixed seed: a k or l, a limit and the highest levels."""
+    """Draw random requests with a fixed seed. Each has a k or l, a limit and the highest levels."""
     random_numbers = random.Random(0)
     heights = dict(zip(profile.lattice.columns, profile.lattice.heights, strict=True))
     kind = {"diversity": request.diversity, "c": request.c} if request.model == "l" else {}
@@ -91,7 +92,7 @@ def drawn(profile: Profile, request: Request, strengths: Sequence[float], number
 def _drawn_levels(
     profile: Profile, heights: Mapping[str, int], random_numbers: random.Random
 ) -> dict[str, int]:
-    """Draw a level for each axis, shared by its columns and not below the policy's min_level."""
+    """Draw one level for all columns of each axis, at least the policy's min_level."""
     levels: dict[str, int] = {}
     for members in profile.lattice.axes:
         column_names = [profile.lattice.columns[column] for column in members]
@@ -101,20 +102,23 @@ def _drawn_levels(
 
 
 def answered(profile: Profile, requests: Sequence[Requested]) -> Truth:
-    """Answer requests from a complete profile."""
+    """Return each request with its answer from a complete profile."""
     return [(options, profile.negotiate(**options)) for options in requests]
 
 
 def agreement(
     full: Profile, share: str, truth: Truth, score: str = "weighted-log", by: str = "height"
 ) -> list[Agreement]:
-    """Compare the best share of a profile with the whole profile, without and with the run-time node."""
+    """Compare a partial profile, the best share of the nodes, with the full one.
+
+    The second result also counts the highest allowed node for each request, at run time.
+    """
     part = full.best(share, score, by)
     without = [part.negotiate(**options, runtime=False) for options, _ in truth]
     pairs = [(answer, known) for answer, (_, known) in zip(without, truth, strict=True)]
     figures = share, score, len(part.numbers)
     if not all(is_monotone(known.request.privacy) for _, known in truth):
-        return [_agreement(*figures, False, pairs)]  # the greatest node allowed need not be the best
+        return [_agreement(*figures, False, pairs)]  # the highest allowed node may not be the best
     counted = [(_with_greatest(full, answer, known), known) for answer, known in pairs]
     return [_agreement(*figures, False, pairs), _agreement(*figures, True, counted)]
 
@@ -127,9 +131,9 @@ def _offers(answer: Negotiation) -> _Answers:
 
 
 def _with_greatest(full: Profile, answer: Negotiation, truth: Negotiation) -> _Answers:
-    """Return the answers of a partial profile that also holds the greatest node allowed.
+    """Return the answers of a partial profile that also has the highest allowed node.
 
-    Of the nodes within the levels, it is the highest, suppresses least, and determines k (or l).
+    No allowed node suppresses fewer records or reaches a larger k (or l) than the highest one.
     """
     offers = _offers(answer)
     if truth.exact:
@@ -177,7 +181,7 @@ def _agreement(
     )
 
 
-_Pairs = Sequence[tuple[Offer | None, Offer | None]]  # the offers of a partial profile, and of the full one
+_Pairs = Sequence[tuple[Offer | None, Offer | None]]  # (offer of the partial profile, of the full one)
 
 
 def _outcome(pairs: _Pairs) -> Outcome:
@@ -188,7 +192,7 @@ def _outcome(pairs: _Pairs) -> Outcome:
 
 
 def _deviations(pairs: _Pairs) -> tuple[list[int], list[int]]:
-    """Return how much higher other answers are, and how many more records they suppress."""
+    """Return the additional height and suppressed records of answers by another node."""
     others = [(offer, full) for offer, full in pairs if offer and full and offer.node != full.node]
     heights = [offer.height - full.height for offer, full in others]
     return heights, [offer.suppressed - full.suppressed for offer, full in others]
@@ -208,7 +212,7 @@ def _by_height(pairs: _Pairs) -> list[HeightAgreement]:
 
 
 def agreement_tables(rows: Sequence[Agreement], requests: int, answered: int) -> list[Table]:
-    """Show exact answers, relaxations, and the answers by height at the published share."""
+    """Show exact answers, suggestions, and the answers by height for the share that the paper reports."""
     return [
         _exact_table(rows, answered),
         _relaxation_table(rows, requests - answered),

@@ -1,4 +1,4 @@
-"""Choose: the best nodes of a profile for a request, found in one pass over the nodes."""
+"""Choose the best nodes of a profile for a request, in one pass over the nodes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from shoal.core.compilation import compiled
 @compiled
 def choose(
     levels: IntArray,  # (nodes, axes)
-    rank: IntArray,  # (nodes,): the lowest rank is chosen; ties are broken by the next three
+    rank: IntArray,  # (nodes,): the lowest rank is best; the next three arrays break ties
     suppressed: IntArray,  # (nodes,)
     merged: IntArray,  # (nodes,): a smaller number means more classes
     numbers: IntArray,  # (nodes,): positions in the lattice
@@ -19,11 +19,11 @@ def choose(
     high: IntArray,  # (axes,): greatest levels
     limit: int,  # most records that an acceptable node suppresses
 ) -> IntArray:
-    """Choose 3 + axes nodes; -1 where there is none.
+    """Return 3 + axes nodes; -1 if there is no such node.
 
     0: the best acceptable node within the levels. 1: the node within the levels that suppresses least. 2: the
-    best acceptable node at any levels. 3 + axis: the acceptable node with the lowest level of this axis among
-    the nodes that exceed the greatest level of this axis only.
+    best acceptable node at any levels. 3 + axis: of the acceptable nodes at which only this axis is above its
+    greatest level, the one with the lowest level of this axis.
     """
     axes = levels.shape[1]
     chosen = np.full(3 + axes, -1, np.int64)  # none
@@ -59,7 +59,7 @@ def choose(
 
 @compiled
 def _precedes(
-    value: int,  # of the node; lower is better; ties are broken by rank, suppressed, merged and numbers
+    value: int,  # of `node`; lower is better; rank, suppressed, merged and numbers break ties
     other_value: int,
     rank: IntArray,
     suppressed: IntArray,
@@ -68,7 +68,7 @@ def _precedes(
     node: int,
     other: int,
 ) -> bool:
-    """Return whether a node is better than another, or than none (-1)."""
+    """Return whether `node` is better than `other`; any node is better than none (-1)."""
     if other < 0:
         return True
     if value != other_value:
@@ -95,9 +95,9 @@ def choose_dropped(
     sets: IntArray,  # (sets, 2): the axes at their top; a set of one axis contains it twice
     limit: int,
 ) -> IntArray:
-    """Choose, for each set, the best acceptable node and the node that suppresses least, (sets, 2).
+    """For each set, return the best acceptable node and the node that suppresses least, (sets, 2).
 
-    The axes of the set are at their top, the others within their levels; -1 if there is no such node.
+    The axes of the set are at their top, and all other axes within their levels; -1: there is no such node.
     """
     chosen = np.full((sets.shape[0], 2), -1, np.int64)
     for node in range(levels.shape[0]):

@@ -37,18 +37,18 @@ class Bar:
 
     value: int
     records: int
-    cumulative: int  # records in classes of this value or a smaller one
+    cumulative: int  # records in all classes up to this value
     classes: int | None = None  # None for sensitive values: a profile holds only their number of records
 
 
 @dataclass(frozen=True)
 class Histogram:
-    """The records of a node by class size (k), or by distinct values of a sensitive column (l)."""
+    """The records of a node by the size of their class (k), or by its distinct sensitive values (l)."""
 
     model: Literal["k", "l"]
     sensitive: str | None  # the column that l is about
-    least: int | None  # the k or l that is marked
-    suppressed: int | None  # the records in classes below it
+    least: int | None  # the k or l to mark
+    suppressed: int | None  # the records in classes below this k or l
     bars: tuple[Bar, ...]
 
     @property
@@ -66,7 +66,7 @@ class NodeDistribution(HasDocument):
     records: int
     classes: int
     limit: int  # records that may be suppressed
-    histograms: tuple[Histogram, ...] = field(default=())  # of class sizes, then of each sensitive column
+    histograms: tuple[Histogram, ...] = field(default=())  # class sizes first, then each sensitive column
 
     def document(self) -> Document:
         """Describe the node and its histograms."""
@@ -105,9 +105,9 @@ def distribution(
     l: int | None = None,
     suppression_limit: float | str | None = None,
 ) -> NodeDistribution:
-    """Describe one node; a column that is not named is at level 0.
+    """Describe one node. A column that `node` does not name is at level 0.
 
-    k, l and the limit are marked; their defaults are those of the policy.
+    The histograms mark k, l and the limit. Their defaults are those of the policy.
     """
     lattice, defaults = profile.lattice, profile.defaults
     index = index_of(lattice, node)
@@ -130,7 +130,7 @@ def distribution(
 
 
 def index_of(lattice: Lattice, node: Mapping[str, int]) -> Index:
-    """Return the index of a node from its levels by column; other columns are at level 0."""
+    """Return the index of a node from its levels by column; a column without a level is at level 0."""
     if not isinstance(node, Mapping):
         raise UsageError(f"A node is levels by column, such as {{'age': 2}}, got {type(node).__name__}.")
     heights = dict(zip(lattice.columns, lattice.heights, strict=True))

@@ -1,7 +1,7 @@
 """Dropped columns: what becomes possible if one or two quasi-identifiers are not released.
 
-A column whose top level has one group is dropped by generalizing it to that level, so the nodes of a profile
-give the answer. For any other column, the lattice without it is tabulated once, which needs the data.
+If the top level of a column has only one group, a column at that level is dropped: the nodes of a profile
+give the answer. For any other column, the lattice without the column is tabulated once. This needs the data.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ _ROWS = 15  # maximum number of rows of a table
 
 @dataclass(frozen=True)
 class Dropped:
-    """What becomes possible without some columns; each offer keeps the other settings."""
+    """What becomes possible without some columns; each offer changes only one setting of the request."""
 
     columns: tuple[str, ...]
     levels: Offer | None = None  # the lowest node within the other columns' levels
-    suppression: Offer | None = None  # the least that can be suppressed within these levels
-    k: Offer | None = None  # the largest k within the limit and the levels
+    suppression: Offer | None = None  # the least suppression within the other columns' levels
+    k: Offer | None = None  # the largest k within the limit and the other columns' levels
     l: Offer | None = None
     counted: bool = True  # False: the profile cannot answer, and the data is not available
 
@@ -46,7 +46,7 @@ class Dropped:
 
 
 def dropped(profile: Profile, request: Request) -> tuple[Dropped, ...]:
-    """Answer the request without each column and each pair of columns, best answers first."""
+    """Answer the request for each column and each pair of columns left out, best answers first."""
     names = profile.lattice.columns
     sets = [pair for size in (1, 2) for pair in combinations(names, size) if size < len(names)]
     inside = [columns for columns in sets if _is_node(profile, columns)]
@@ -59,7 +59,7 @@ def dropped(profile: Profile, request: Request) -> tuple[Dropped, ...]:
 
 
 def _best_first(answer: Dropped) -> tuple[float, ...]:
-    """Return the sort key: exact answers first, then fewer columns, a lower node, fewer suppressed."""
+    """Sort key: exact answers first, then fewer columns, lower nodes, fewer suppressed records."""
     best = answer.levels or answer.suppression
     if best is None:
         return (2, len(answer.columns), 0, 0)
@@ -107,7 +107,7 @@ def _from_data(profile: Profile, request: Request, columns: tuple[str, ...]) -> 
 def _offers(
     columns: tuple[str, ...], answer: RequestAnswer, levels: int, least: int, low: IntArray, high: IntArray
 ) -> Dropped:
-    """Describe the acceptable node and the node that suppresses least, given as rows (-1: none)."""
+    """Describe two nodes, given by row (-1: none): an acceptable one, and the one that suppresses least."""
     return Dropped(
         columns,
         levels=answer.offer(levels) if levels >= 0 else None,
@@ -118,7 +118,7 @@ def _offers(
 
 
 def profile_without(profile: Profile, columns: Sequence[str]) -> Profile | None:
-    """Tabulate the lattice of the other columns; None without the data, or if it is too large."""
+    """Tabulate the lattice of the other columns; None if it is too large or the data is not available."""
     from shoal.workflow.profile.profile import tabulated
 
     problem, lattice, defaults = profile.problem, profile.lattice, profile.defaults
@@ -140,7 +140,10 @@ def profile_without(profile: Profile, columns: Sequence[str]) -> Profile | None:
 
 
 def dropped_table(answers: Sequence[Dropped], columns: Sequence[str], records: int) -> Table | None:
-    """List the columns without which there is an exact answer; pairs only if neither suffices alone."""
+    """List the columns without which there is an exact answer.
+
+    A pair is listed only if it is not enough to leave out one of its columns.
+    """
     enough = [item for item in answers if item.levels is not None]
     single = {item.columns[0] for item in enough if len(item.columns) == 1}
     rows = [item for item in enough if len(item.columns) == 1 or not single & set(item.columns)]

@@ -1,6 +1,7 @@
 """Profile files: a header line in JSON, then plain arrays, which are memory-mapped.
 
-The header has numbers and the names of columns and metrics; the arrays have counts. Neither has data values.
+The header has numbers and the names of columns and metrics. The arrays have counts. A profile file has no
+values of the data.
 """
 
 from __future__ import annotations
@@ -80,13 +81,13 @@ def _checks(profile: Profile) -> Iterator[bool]:
 
 
 def _is_table(table: SizeTable, nodes: int, records: int) -> bool:
-    """Return whether the entries of each node are ascending and within the arrays of a table."""
+    """Return whether the entries of each node are ascending and lie within the arrays of a table."""
     begins, values, below = table.begins, table.values, table.below
     if not (len(begins) == nodes + 1 and len(values) == len(below) and len(table.classes) == nodes):
         return False
     if not (_in_range(begins, 0, len(values)) and begins[0] == 0 and begins[-1] == len(values)):
         return False
-    if (np.diff(begins.astype(np.int64)) < 1).any():  # every node has classes
+    if (np.diff(begins.astype(np.int64)) < 1).any():  # every node has at least one class
         return False
     if not (_in_range(values, 1, records) and _in_range(below, 0, records)):
         return False
@@ -183,7 +184,7 @@ def save(profile: Profile, path: Path, *, force: bool = False) -> Path:
 
 
 def check_target(path: Path, *, force: bool, inputs: Mapping[Path, str] | None = None) -> None:
-    """Raise if a profile cannot or must not be written to a file."""
+    """Raise if a profile cannot be written to a file, or would overwrite one without permission."""
     check_place(path)
     if not path.exists():
         return

@@ -1,4 +1,7 @@
-"""Ranking of nodes by grouping power, and the order in which the nodes of a profile are counted."""
+"""Ranking of nodes by grouping power, and the order in which the nodes of a profile are counted.
+
+A level has much grouping power if it merges many classes into few.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,7 @@ class Grouping:
 
 
 def grouping_of(problem: Problem) -> Grouping:
-    """Count the classes at each level of each column, while the other columns stay unchanged."""
+    """Count the classes at each level of each column, with all other columns at level 0."""
     groups = []
     for column, hierarchy in enumerate(problem.hierarchies):
         levels = range(1, hierarchy.height + 1)
@@ -50,7 +53,7 @@ def _importances(sizes: tuple[float, ...]) -> tuple[float, ...]:
     return (1 / ratios[0], *ratios)
 
 
-_DIGITS = 9  # decimal places: scores that differ by less are equal
+_DIGITS = 9  # decimal places of scores: smaller differences are ties
 _LONGEST = 60  # maximum number of digits of a share
 
 Score = Callable[[FloatArray, FloatArray], FloatArray]
@@ -63,7 +66,7 @@ SCORES: dict[str, Score] = {
 
 
 def scores(lattice: Lattice, grouping: Grouping, score: str) -> FloatArray:
-    """Score every node by the sum over its columns, in the lattice's shape; higher is better."""
+    """Return every node's score, a sum over its columns, in the lattice's shape; higher is better."""
     return lattice.sums(_parts(grouping, score))
 
 
@@ -73,7 +76,7 @@ def _parts(grouping: Grouping, score: str) -> list[FloatArray]:
 
 
 def ranked(lattice: Lattice, grouping: Grouping, score: str) -> IntArray:
-    """Return the numbers of all nodes: the top, then by descending score, ties by descending height."""
+    """Return the numbers of all nodes: the top, then by descending score; in a tie, higher nodes first."""
     values = scores(lattice, grouping, score).ravel()
     heights = lattice.sums([np.arange(height + 1.0) for height in lattice.heights]).ravel()
     order = np.lexsort((-heights.astype(np.int32), -values.round(_DIGITS)))
@@ -84,7 +87,7 @@ def ranked(lattice: Lattice, grouping: Grouping, score: str) -> IntArray:
 def best_of_heights(
     lattice: Lattice, grouping: Grouping, score: str, share: Fraction | None = None
 ) -> IntArray:
-    """Return the best share of each height's nodes (or all), by their number in the lattice.
+    """Return the numbers of the best nodes of each height: a share of them, or all.
 
     The share is rounded up, so that every height has a node. The order is round-robin: the best node of each
     height, from the top down, then the second of each, and so on.
@@ -103,12 +106,12 @@ def best_of_heights(
 
 
 def _units(grouping: Grouping, score: str) -> list[FloatArray]:
-    """Return the parts of a score in whole units, so that their sums do not depend on the order."""
+    """Return the parts of a score as integers, so that their sum does not depend on the order."""
     return [np.rint(part * 10.0**_DIGITS) for part in _parts(grouping, score)]
 
 
 def heights_in_turn(lattice: Lattice, grouping: Grouping, score: str) -> Iterator[int]:
-    """Yield nodes in the order of `best_of_heights`, one by one; for a lattice too large to be ranked."""
+    """Yield nodes lazily in the order of `best_of_heights`, for a lattice that is too large to rank."""
     units = _units(grouping, score)
     sums = [
         [sum(int(units[column][level]) for column in axis) for level in range(levels)]
@@ -126,7 +129,7 @@ def heights_in_turn(lattice: Lattice, grouping: Grouping, score: str) -> Iterato
 
 
 class _Streams:
-    """Lazy streams of the nodes over the last axes at each height: best first, ties by number."""
+    """Lazy streams of the nodes over the last axes at each height: best first; in a tie, by number."""
 
     def __init__(self, scores: list[list[int]], members: list[int], shape: tuple[int, ...]) -> None:
         self._scores, self._members, self._shape = scores, members, shape
@@ -165,11 +168,11 @@ _Entry = tuple[float, int, int, float, tuple[int, ...], int]
 
 
 def best_first(lattice: Lattice, grouping: Grouping, score: str) -> Iterator[int]:
-    """Yield nodes in the order of `ranked`, one by one; for a lattice too large to be ranked.
+    """Yield nodes lazily in the order of `ranked`, for a lattice that is too large to rank.
 
-    The levels of each axis are sorted by their scores; ties: the highest first. Every node except the best
-    has one predecessor: of its axes that are not at their best level, the last one is one step better.
-    So each node is yielded once, after its predecessor, whose score is at least as high.
+    The levels of each axis are sorted by score; in a tie, higher levels come first. Every node except the
+    best has one predecessor: the last axis that is not at its best level is moved one step towards it.
+    A predecessor's score is at least as high, so each node is yielded once and after its predecessor.
     """
     top = lattice.size - 1
     yield top
@@ -221,7 +224,7 @@ RANKINGS = ("height", "lattice")
 
 
 def check_ranking(score: str, by: str) -> None:
-    """Raise UnknownName if there is no such score, or no such ranking."""
+    """Raise UnknownName if the score or the ranking does not exist."""
     if score not in SCORES:
         raise UnknownName(score, "score", SCORES)
     if by not in RANKINGS:
@@ -231,7 +234,7 @@ def check_ranking(score: str, by: str) -> None:
 def best_nodes(
     lattice: Lattice, grouping: Grouping, share: float | str | None, score: str, by: str = "height"
 ) -> IntArray:
-    """Return the best share of the nodes of each height, or of the whole lattice, in the order to count."""
+    """Return the nodes to count, in order: the best share of each height, or of the whole lattice."""
     part = None if share is None else share_of(share)
     if by == "height":
         return best_of_heights(lattice, grouping, score, part)
@@ -247,7 +250,7 @@ def slices(
     score: str,
     by: str,
 ) -> Iterator[tuple[int, int]]:
-    """Count the wanted nodes, best first unless all are wanted; yield the number counted and the total."""
+    """Count the requested nodes, best first unless all are requested; yield the number done and the total."""
     lattice = tabulation.lattice
     size = {} if seconds is None else {"size": _BEST_FIRST}
     known = tabulation.numbers
@@ -269,7 +272,7 @@ def slices(
 
 
 def check_size(lattice: Lattice, seconds: float | None) -> None:
-    """Raise if the nodes of a lattice cannot be numbered, or cannot be ranked and there is no time limit."""
+    """Raise if a lattice is too large to number its nodes, or too large to rank without a time limit."""
     if lattice.size >= 1 << 63:
         raise UsageError(
             f"The lattice has {lattice.size:.3g} nodes, more than a profile can number. "

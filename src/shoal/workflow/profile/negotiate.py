@@ -1,7 +1,7 @@
 """Negotiate: answer requests for privacy, suppression and generalization levels from a profile.
 
-The exact answer is the acceptable node of least height within the levels allowed. If there is none, each
-suggestion relaxes one setting and keeps the others (Pilalidou and Vassiliadis).
+The exact answer is the lowest acceptable node within the allowed levels. If there is none, each suggestion
+relaxes one setting and keeps the other settings (Pilalidou and Vassiliadis).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Negotiation(HasDocument):
-    """The exact answer; if there is none, for each setting the change that suffices alone."""
+    """The exact answer, or suggestions that each make the request possible by changing one setting."""
 
     request: Request
     exact: Offer | None
@@ -49,7 +49,7 @@ class Negotiation(HasDocument):
     columns: Sequence[Offer] = field(default=())
     partial: bool = False  # True if the profile lacks some nodes
     besides: tuple[str, ...] = ()  # models of the policy that the request leaves out
-    settled: bool = True  # False if a node that the profile lacks could be an exact answer
+    settled: bool = True  # False if a node that is missing in the profile could be an exact answer
     profile: Profile | None = field(default=None, repr=False, compare=False)  # the profile that was asked
 
     @property
@@ -90,7 +90,7 @@ class Negotiation(HasDocument):
         ]
 
     def document(self) -> Document:
-        """Describe the request, and its answer or the changes that make it possible."""
+        """Describe the request, and its exact answer or the changes that make the request possible."""
         from shoal.workflow.statements import negotiation_verdict
 
         if self.exact:
@@ -225,12 +225,12 @@ def negotiate(
 ) -> Negotiation:
     """Answer a request from a profile; settings that are not given are taken from the policy.
 
-    With k and l, a class is suppressed if it violates either. `diversity` is the kind of l-diversity:
+    With k and l, a class is suppressed if it violates one of them. `diversity` is the kind of l-diversity:
     distinct, entropy, or recursive with `c`; kinds other than distinct must be in the profile's policy.
 
-    `prefer="loss"` chooses the node of least loss by a separable metric instead of the lowest node. If a
-    partial profile lacks the node at `max_level`, it is counted for the request if the data is available;
-    `runtime=False` leaves it out, and `runtime=True` requires the data.
+    `prefer="loss"` chooses the node of least loss by a separable metric instead of the lowest node. If the
+    node at `max_level` is missing in a partial profile, it is counted now if the data is available.
+    `runtime=False` never counts it; `runtime=True` raises an error without the data.
     """
     request = request_of(profile, k, l, suppression_limit, max_level, sensitive, prefer, metric, diversity, c)
     answer = RequestAnswer(profile, request, runtime=runtime).negotiation()
@@ -263,7 +263,7 @@ class RequestAnswer:
         if exact >= 0:
             return Negotiation(request, self.offer(exact), partial=self.partial, besides=self.besides)
         if request.metric and not metric_of(request.metric).separable.given(True):
-            less = self.chosen(profile.heights)[1]  # the loss is not known if records are suppressed
+            less = self.chosen(profile.heights)[1]  # with suppressed records, the loss is unknown
         return Negotiation(
             request=request,
             exact=None,
@@ -274,13 +274,13 @@ class RequestAnswer:
             columns=self.one_column(columns),
             partial=self.partial,
             besides=self.besides,
-            # If privacy is monotone and the greatest allowed node is not acceptable, no other node is.
+            # If privacy is monotone and the highest allowed node is not acceptable, no allowed node is.
             settled=profile.complete
             or (is_monotone(self.request.privacy) and profile.row_of(tuple(self.high)) is not None),
         )
 
     def chosen(self, rank: IntArray) -> list[int]:
-        """Return rows (-1: none): exact answer, least suppression, best node, and one row per axis."""
+        """Return rows of nodes (-1: none): see `choose`."""
         from shoal.workflow.profile.choose import choose
 
         profile = self.profile
@@ -310,7 +310,7 @@ class RequestAnswer:
                     continue
                 is_requested = column == privacy.sensitive
             else:
-                # A k of units has a column, and is not requested.
+                # A k with a column counts units; requests count records.
                 is_requested = name == K_ANONYMITY and privacy.k is not None and column is None
             if not is_requested:
                 models.append(f"{name} of {column}" if column else name)
@@ -342,16 +342,16 @@ class RequestAnswer:
         )
 
     def more_suppression(self, position: int) -> Offer | None:
-        """Offer the least suppression possible within the levels, at the lowest node that reaches it."""
+        """Offer the least suppression that is possible within the levels, at the lowest such node."""
         if position < 0 or self.suppressed[position] >= self.profile.records:
             return None
         return self.offer(position, limit=int(self.suppressed[position]), share=None)
 
     def less_privacy(self, name: Literal["k", "l"], low: IntArray, high: IntArray) -> Offer | None:
-        """Offer the largest k (or l) within the limit and the levels; a requested l (or k) is kept.
+        """Offer the largest k (or l) within the limit and the levels. A requested l (or k) is kept.
 
-        If the requested privacy is monotone, the greatest allowed node gives the answer. A partial profile
-        that lacks this node offers the best of its nodes within the levels.
+        If the requested privacy is monotone, the highest allowed node gives the answer. A partial profile
+        without this node offers the best of its nodes within the levels.
         """
         profile, request = self.profile, self.request
         if getattr(request.privacy, name) is None:
@@ -374,7 +374,7 @@ class RequestAnswer:
         return self.offer(int(rows[best]), suppressed=int(suppressed[best]), **changed)
 
     def one_column(self, rows: Sequence[int]) -> list[Offer]:
-        """Offer, for each column alone, the lowest acceptable level above its max_level, best first."""
+        """For each column, offer the lowest acceptable level if only its max_level is raised; best first."""
         ranked: list[tuple[tuple[int, ...], Offer]] = []
         for axis, position in enumerate(rows):
             if position >= 0:
@@ -388,9 +388,10 @@ class RequestAnswer:
 def strongest(
     profile: Profile, privacy: PrivacyLevel, name: Literal["k", "l"], limit: int, rows: IntArray
 ) -> tuple[IntArray, IntArray]:
-    """Return the largest k (or l, in steps) of some nodes within a limit, and the records they then suppress.
+    """Return each node's largest k (or l, in steps) within a limit, and the records it then suppresses.
 
-    A requested l (or k) is kept. If no k (or l) is within the limit, the result is 0.
+    A requested l (or k) is kept. 0 means that no k (or l) is within the limit. With k and l, or an l that is
+    not distinct, a node that does not reach the largest result of all nodes also gets 0.
     """
     k, l = privacy.k, privacy.l
     if l is None:
@@ -418,9 +419,9 @@ def strongest(
 def _greatest(
     values: IntArray, suppressed: Callable[[int], IntArray], limit: int, records: int
 ) -> tuple[IntArray, IntArray]:
-    """Return the largest value that some node reaches within a limit, and the records suppressed then.
+    """Return the largest value that any node reaches within a limit, and the records each node suppresses.
 
-    The value is 0 for nodes that do not reach it.
+    The result has this value for the nodes that reach it, and 0 for all other nodes.
     """
     candidates = [0, *np.unique(values).tolist()]
     low, high = 0, len(candidates) - 1
@@ -436,9 +437,9 @@ def _greatest(
 def strength_of(
     profile: Profile, privacy: PrivacyLevel, name: Literal["k", "l"], reached: int
 ) -> int | float | None:
-    """Convert a result of `strongest` to a k or an l, or None if it does not protect anyone.
+    """Convert a result of `strongest` to a k or an l; None if this k or l does not protect anyone.
 
-    If an l is also requested, a k of 1 is accepted, because the l still protects; likewise an l of 1.
+    If both are requested, a k of 1 is accepted because the l still protects, and an l of 1 because of the k.
     """
     both = privacy.k is not None and privacy.l is not None
     if name == "k":

@@ -1,6 +1,6 @@
-"""Offers: nodes with their k (or l) and suppression limit, made by negotiations and used by releases.
+"""Offers: what a negotiation proposes and a release can adopt.
 
-An offer is a complete request: its node fixes the levels; its k (or l) and limit replace the policy's.
+An offer has a node, which fixes the levels, and a k (or l) and limit, which replace those of the policy.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class PrivacyLevel:
 
 
 def is_monotone(privacy: PrivacyLevel) -> bool:
-    """Return whether a node above an acceptable one is acceptable, even if records are suppressed."""
+    """Return whether every node above an acceptable one is acceptable, even if records are suppressed."""
     return privacy.l is None or privacy.diversity == "distinct"
 
 
@@ -95,7 +95,7 @@ def request_of(
     diversity: str | None = None,
     c: float | None = None,
 ) -> Request:
-    """Check the settings, and take those that are not given from the profile's policy."""
+    """Check the settings; a setting that is not given is taken from the profile's policy."""
     privacy = privacy_of(profile, k, l, sensitive, diversity, c)
     defaults = profile.defaults
     limit = (
@@ -132,7 +132,7 @@ def privacy_of(
     diversity: str | None = None,
     c: float | None = None,
 ) -> PrivacyLevel:
-    """Check the privacy that a request requires of every class; without k and l, use the policy's."""
+    """Check the k and l that a request requires of every class; without both, use the policy's."""
     defaults = profile.defaults
     if diversity is not None and diversity not in KINDS:
         raise UnknownName(str(diversity), "diversity", KINDS, field="diversity")
@@ -236,7 +236,7 @@ def _metric(profile: Profile, metric: str | None, limit: int) -> str:
 
 
 def _usual_metric(profile: Profile, limit: int) -> str:
-    """Return the policy's metric if its loss is a sum over columns, else a metric whose loss always is."""
+    """Return the policy's metric if its loss is a sum over columns, else a separable metric."""
     metric = profile.defaults.metric
     if metric in profile.losses and metric and metric_of(metric).separable.given(limit > 0):
         return metric
@@ -258,7 +258,7 @@ def _allowed(profile: Profile, max_level: Mapping[str, int] | None) -> dict[str,
         check_level(level, heights[name], f"max_level of {name!r} must be a level", "max_level")
     allowed = heights | dict(profile.defaults.max_level)
     allowed |= {name: int(level) for name, level in max_level.items()}
-    for members in lattice.axes:  # columns that share a level are limited by the lowest of their limits
+    for members in lattice.axes:  # columns that share a level have the lowest of their limits
         names = [lattice.columns[column] for column in members]
         highest = min(allowed[name] for name in names)
         lowest = max(profile.defaults.min_level.get(name, 0) for name in names)
@@ -272,7 +272,7 @@ def _allowed(profile: Profile, max_level: Mapping[str, int] | None) -> dict[str,
 
 
 def check_level(level: Any, highest: int, what: str, field: str) -> int:
-    """Return a level from 0 to the highest; otherwise raise an error that begins with `what`."""
+    """Return a level from 0 to the highest; raise an error that begins with `what` for any other value."""
     is_whole = isinstance(level, Integral) and not isinstance(level, bool)
     if not is_whole or not 0 <= level <= highest:
         raise UsageError(f"{what} from 0 to {highest}, got {level!r}.", field=field)
@@ -327,8 +327,8 @@ NodeChoice = Mapping[str, int] | Offer | Mapping[str, Any] | str | Path | None  
 def adopted(policy: Policy, node: NodeChoice) -> tuple[Policy, dict[str, int]]:
     """Return the policy with the settings of an offer, and the levels to fix.
 
-    Plain levels, such as {"age": 2}, leave the policy as it is. Other models are kept, and max_level
-    is raised if the offer is higher.
+    Plain levels, such as {"age": 2}, do not change the policy. An offer keeps the models that it does not
+    replace, and raises max_level where its level is higher.
     """
     if node is None:
         return policy, {}
@@ -432,12 +432,11 @@ def _check_levels(levels: Mapping[str, Any]) -> None:
 
 
 def _with_k(models: Sequence[Named], k: int) -> list[Named]:
-    """Return the models with another k for records."""
     return _replaced(models, {K_ANONYMITY: {"k": k}}, [_keeps_unit(model) for model in models])
 
 
 def _keeps_unit(model: Named) -> list[Named] | None:
-    """Return what is kept of a model when k is replaced, or None if it is not k-anonymity."""
+    """Return what remains of a model when k is replaced; None: the model is not k-anonymity, and stays."""
     name, options = named(model)
     if name != K_ANONYMITY:
         return None
@@ -445,7 +444,6 @@ def _keeps_unit(model: Named) -> list[Named] | None:
 
 
 def _with_l(policy: Policy, models: Sequence[Named], offer: Mapping[str, Any]) -> list[Named]:
-    """Return the models with another l of one kind for one column."""
     sensitive, kind = offer.get("sensitive"), offer.get("diversity", "distinct")
     if sensitive is not None and sensitive not in policy.roles.sensitive:
         raise UnknownName(sensitive, "sensitive column", policy.roles.sensitive)
@@ -467,7 +465,7 @@ def _with_l(policy: Policy, models: Sequence[Named], offer: Mapping[str, Any]) -
 
 
 def _replaced(models: Sequence[Named], new: Named, replacements: Sequence[list[Named] | None]) -> list[Named]:
-    """Insert `new` before the first replaced model; `replacements` has what remains of each (None: all)."""
+    """Insert `new` before the first replaced model; `replacements`: what is left of each (None: all)."""
     others: list[Named] = []
     position = len(models)
     for model, replacement in zip(models, replacements, strict=True):

@@ -1,4 +1,4 @@
-"""Profile: the number of records that each k, or l, suppresses at each node of the lattice, as a table."""
+"""Profiles: tables of how many records each k, or l, suppresses at each node of the lattice."""
 
 from __future__ import annotations
 
@@ -68,21 +68,21 @@ _KEPT = 4_000_000  # maximum total length of the cached arrays
 
 @dataclass(frozen=True)
 class Profile(HasDocument):
-    """The counts of a lattice: for each node, how records spread over classes; no value of the data."""
+    """For each node of a lattice, how the records spread over classes. It has no values of the data."""
 
-    lattice: Lattice  # of the whole hierarchies
+    lattice: Lattice  # of the whole hierarchies, without the policy's limits on levels
     records: int
     combinations: int
-    numbers: IntArray  # the nodes tabulated, by their number in the lattice
-    tables: Mapping[str | None, SizeTable]  # by size (None), and by distinct values of each sensitive column
-    losses: Mapping[str, tuple[FloatArray, ...]]  # each separable metric: its part per column and level
+    numbers: IntArray  # the tabulated nodes, by their number in the lattice
+    tables: Mapping[str | None, SizeTable]  # by class size (None), and by distinct sensitive values
+    losses: Mapping[str, tuple[FloatArray, ...]]  # by separable metric: the loss of each level of each column
     grouping: Grouping
     defaults: PolicyDefaults
-    key: str = field(repr=False)  # the key of the input's fingerprint
+    key: str = field(repr=False)  # the key with which `fingerprint` was computed from the input
     fingerprint: str
     problem: Problem | None = field(default=None, repr=False, compare=False)  # if the data is available
     stopped: bool = field(default=False, compare=False)  # by Ctrl-C, before all requested nodes were counted
-    joints: Mapping[Measure, JointTable] = field(default_factory=dict)  # by size and l together
+    joints: Mapping[Measure, JointTable] = field(default_factory=dict)  # records by size and l of their class
     removable: tuple[str, ...] = ()  # columns whose top level is one group
 
     def __post_init__(self) -> None:
@@ -106,7 +106,7 @@ class Profile(HasDocument):
         return self.tables[sensitive]
 
     def by_node(self, least: int, sensitive: str | None = None) -> IntArray:
-        """Return how many records k (or, for a sensitive column, l) suppresses at each node tabulated."""
+        """Return how many records k (or, for a sensitive column, l) suppresses at each tabulated node."""
         least = min(least, self.records + 1)  # records + 1 suppresses all records
         known = self._suppressed_cache.get((least, sensitive))
         if known is None:
@@ -124,7 +124,7 @@ class Profile(HasDocument):
         return {}
 
     def by_privacy(self, privacy: PrivacyLevel) -> IntArray:
-        """Return the number of records that a k, an l or both suppress at each node tabulated."""
+        """Return the number of records that a k, an l or both suppress at each tabulated node."""
         k, l, column = privacy.k, privacy.l, privacy.sensitive
         if l is None:
             return self.by_node(k or 1)
@@ -163,20 +163,20 @@ class Profile(HasDocument):
 
     @cached_property
     def levels(self) -> IntArray:
-        """The level of each axis at each node tabulated, (nodes, axes)."""
+        """The level of each axis at each tabulated node, (nodes, axes)."""
         levels = np.stack(np.unravel_index(self.numbers, self.lattice.shape), axis=1).astype(np.int16)
         return np.ascontiguousarray(levels)
 
     @cached_property
     def heights(self) -> IntArray:
-        """The height of each node tabulated."""
+        """The height of each tabulated node."""
         members = [len(axis) for axis in self.lattice.axes]
         heights: IntArray = self.levels.astype(np.int64) @ np.array(members)
         return heights
 
     @cached_property
     def merged(self) -> IntArray:
-        """The negated number of classes of each node tabulated."""
+        """The negated number of classes of each tabulated node: smaller means more classes."""
         return -self.tables[None].classes.astype(np.int64)
 
     @cached_property
@@ -197,7 +197,7 @@ class Profile(HasDocument):
         return losses
 
     def loss_by_node(self, metric: str) -> FloatArray:
-        """Return a separable metric's loss of each node tabulated."""
+        """Return a separable metric's loss of each tabulated node."""
         parts = self._loss_parts(metric)
         total = np.zeros(len(self.numbers))
         for axis, members in enumerate(self.lattice.axes):
@@ -212,13 +212,13 @@ class Profile(HasDocument):
         return self.losses[metric]
 
     def ranks(self, metric: str | None) -> tuple[IntArray, FloatArray | None]:
-        """Rank the nodes tabulated by height, or by the loss, which is also returned; the lowest is best."""
+        """Rank the tabulated nodes by height or by a metric's loss, and return the loss. Rank 0 is best."""
         if metric is None:
             return self.heights, None
         if metric not in self._ranks:
             losses = self.loss_by_node(metric)
             order = np.argsort(losses, kind="stable")
-            higher = np.diff(losses[order]) > 1e-12 * np.abs(losses[order[1:]])  # else a tie
+            higher = np.diff(losses[order]) > 1e-12 * np.abs(losses[order[1:]])  # less is a tie
             rank = np.empty(len(order), np.int64)
             rank[order] = np.concatenate([[0], np.cumsum(higher)])
             self._ranks[metric] = rank, losses
@@ -235,9 +235,10 @@ class Profile(HasDocument):
         return negotiate(self, **options)
 
     def distribution(self, node: Mapping[str, int], **marks: Any) -> NodeDistribution:
-        """Return how the records of one node spread over class sizes; k, l and suppression_limit are marked.
+        """Return how the records of one node spread over class sizes.
 
-        The node names levels by column, {"age": 2}; other columns are at level 0.
+        `node` has levels by column, {"age": 2}; a column without a level is at level 0. `marks` are k, l and
+        suppression_limit, which the histograms mark.
         """
         from shoal.workflow.profile.distribution import distribution
 
@@ -245,7 +246,7 @@ class Profile(HasDocument):
 
     @property
     def tabulated(self) -> tuple[str, ...]:
-        """The measures that requests can use; k and l also together, unless `unanswered` lists this."""
+        """The measures that requests can use. A request can combine k and l unless `unanswered` says so."""
         others = [measure.label for measure in self.joints if measure.diversity.kind != "distinct"]
         return ("k", *[f"l of {name}" for name in self.sensitive], *others)
 
@@ -275,12 +276,12 @@ class Profile(HasDocument):
 
     @property
     def has_columns_to_count(self) -> bool:
-        """Whether no node drops some column alone, so that an answer without it needs the data."""
+        """Whether a column exists that no node drops alone: only the data can answer a request without it."""
         single_columns = {self.lattice.columns[axis[0]] for axis in self.lattice.axes if len(axis) == 1}
         return not set(self.lattice.columns) <= single_columns & set(self.removable)
 
     def without(self, columns: tuple[str, ...]) -> Profile | None:
-        """Return the profile of the other columns, counted once; None without the data, or if too large."""
+        """Return the profile of the other columns; None if it is too large or the data is not available."""
         from shoal.workflow.profile.dropped import profile_without
 
         if columns not in self._without:
@@ -318,7 +319,7 @@ class Profile(HasDocument):
         memory_limit: str | None = None,
         progress: Progress | None = None,
     ) -> Profile:
-        """Return the profile with its data attached, so that a request can count a node that is missing."""
+        """Return the profile with its data attached, so that a request can count a missing node."""
         loaded, tell = load_policy(policy, engine), progress or quiet
         problem, fingerprint = source(table, loaded, engine, memory_limit, self.key, tell)
         if fingerprint != self.fingerprint:
@@ -352,7 +353,7 @@ class Profile(HasDocument):
         return draw_all(study_plots(study(self, k=k, l=l, sensitive=sensitive, requests=0))[:1])
 
     def document(self) -> Document:
-        """Describe what is tabulated, and how to query it."""
+        """Describe what is tabulated, and how to query the profile."""
         nodes, size, defaults = len(self.numbers), self.lattice.size, self.defaults
         share = "" if self.complete else f" ({percent(nodes / size)}); another node may be better"
         request = f"{defaults.text}, at most {plural(defaults.limit, 'record')} suppressed"
@@ -393,13 +394,14 @@ def profile(
     memory_limit: str | None = None,
     progress: Progress | None = None,
 ) -> Profile:
-    """Tabulate the lattice of a table and a policy: all of it, its best share, or as much as `seconds` allow.
+    """Tabulate the lattice of a table and a policy.
 
-    `by` is "height" for the best share of the nodes of each height (rounded up, so that every height has a
-    node), or "lattice" for the best of the whole lattice. By height, `seconds` counts the best node of each
-    height first, then the second best, and so on. The lattice covers the whole hierarchies; the policy's
-    levels, k or l and limit are the defaults of requests. `extend` continues a profile of the same table,
-    given as an object or a file. Ctrl-C returns what has been tabulated by then.
+    All nodes are tabulated, or only the best `share`, or as many as `seconds` allow. With `by="height"`, the
+    share is taken of each height (rounded up, so that every height has a node), and the best node of each
+    height is counted first, then the second best, and so on. With `by="lattice"`, the share is taken of the
+    whole lattice. The lattice covers the whole hierarchies. The policy's levels, k or l and limit are the
+    defaults of requests. `extend` is a profile of the same table, or its file, to be continued. Ctrl-C
+    returns the nodes tabulated so far.
     """
     _check(share, seconds, score, by)
     if isinstance(extend, str | Path):
@@ -433,7 +435,7 @@ def tabulated(
     score: str = "weighted-log",
     by: str = "height",
     extend: Profile | None = None,
-    identity: tuple[str, str] = ("", ""),  # a key, and the input's fingerprint under it
+    identity: tuple[str, str] = ("", ""),  # a key, and the input's fingerprint with this key
     progress: Progress | None = None,
 ) -> Profile:
     """Tabulate a problem's lattice, or part of it."""
@@ -475,7 +477,6 @@ def tabulated(
 
 
 def _tabulation(problem: Problem, defaults: PolicyDefaults, extend: Profile | None) -> Tabulation:
-    """Create a tabulation, which starts with the nodes of another profile if there is one."""
     sensitive = tuple(filter(is_sensitive_name, problem.counts.sensitive))
     others = [Measure(*measure) for measure in measures_in(defaults.models, sensitive)]
     if extend and (unknown := [other.label for other in others if other not in extend.joints]):

@@ -76,7 +76,7 @@ class PolicyDefaults:
 
 
 def policy_defaults(policy: Policy, problem: Problem) -> PolicyDefaults:
-    """Take k, l or both from the policy; of several kinds of l-diversity, take the first in `KINDS`.
+    """Take k, l or both from the policy. If it has several kinds of l-diversity, take the first in `KINDS`.
 
     A profile counts records: if the policy's k counts units, the default k is only the least class size.
     """
@@ -138,7 +138,7 @@ def _asked(name: str, options: Mapping[str, Any]) -> PolicyModel:
 def source(
     table: Any, policy: Policy, engine: str | Engine, memory_limit: str | None, key: str, tell: Progress
 ) -> tuple[Problem, str]:
-    """Count a table into the problem over its whole hierarchies, and fingerprint it under a key."""
+    """Count a table; return its problem over the whole hierarchies, and its fingerprint with the key."""
     s = session(table, engine, memory_limit, tell)  # left open: the counts may be in the engine
     tell("count", 0, None)
     counts, domains = counted(s.table, policy, sensitive=policy.roles.sensitive)

@@ -32,7 +32,7 @@ def study_plots(study: Study) -> list[Figure]:
 
 
 def _views(study: Study) -> list[tuple[str, str, str, Sequence[SuppressionSummary]]]:
-    """Return, for each view of suppression, the quantity that varies, its title, its axis and its rows."""
+    """Return what each view of suppression needs: the quantity that varies, a title, an axis and the rows."""
     model, columns = study.model, "quasi-identifiers below their top level"
     strength_text = f"{model} = {study.least}" + (f" of {study.sensitive}" if study.sensitive else "")
     return [
@@ -93,7 +93,7 @@ class Power:
 
 @dataclass(frozen=True)
 class Study(HasDocument):
-    """The suppression and grouping power in a lattice, and the agreement of its partial profiles."""
+    """Suppression and grouping power in a lattice, and the agreement of partial profiles."""
 
     model: str  # k or l
     least: float
@@ -107,7 +107,7 @@ class Study(HasDocument):
     grouping: tuple[Power, ...]
     requests: int = 0  # number of requests tried on a complete profile
     answered: int = 0  # number of these that have an exact answer
-    agreement: tuple[Agreement, ...] = ()  # of its partial profiles
+    agreement: tuple[Agreement, ...] = ()  # of partial profiles with the profile
 
     def document(self) -> Document:
         """Describe suppression by height, k and columns, grouping power, and partial profiles."""
@@ -221,7 +221,7 @@ def _kept_columns(profile: Profile) -> IntArray:
 def _strengths(profile: Profile, request: Request, requested: Sequence[int] | None) -> list[float]:
     for least in requested or ():
         check_whole(request.model, least)
-    most = int(profile.table(request.sensitive).values.max())  # above it, no class remains at any node
+    most = int(profile.table(request.sensitive).values.max())  # no node has a larger k (or l)
     usual = [least for least in STRENGTHS[request.model] if least <= most]
     return sorted({*(requested or usual), request.least})
 

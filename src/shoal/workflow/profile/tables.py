@@ -22,7 +22,7 @@ def first_at_least(begins: IntArray, values: IntArray, least: int) -> IntArray:
     positions = np.empty(begins.shape[0] - 1, np.int64)
     for node in range(positions.shape[0]):
         low = begins[node]
-        high = min(begins[node + 1], low + least)  # distinct integers: the i-th is at least i
+        high = min(begins[node + 1], low + least)  # the values are distinct integers: the i-th is at least i
         while low < high:
             middle = (low + high) // 2
             if values[middle] < least:
@@ -47,11 +47,11 @@ class SizeTable(_ReadOnly):
 
     begins: IntArray  # (nodes + 1,): where each node's values begin
     values: IntArray  # the sizes (or l) of classes, ascending within a node
-    below: IntArray  # the records in classes of smaller values
+    below: IntArray  # for each value, the records in classes of a smaller value
     classes: IntArray  # (nodes,): all classes, before suppression
 
     def suppressed(self, least: int, records: int) -> IntArray:
-        """Return each node's number of records in classes below `least`; all records if no class remains."""
+        """Return, for each node, the records in classes below `least`; all records if no class remains."""
         if not len(self.values):
             return np.empty(0, np.int64)
         index = first_at_least(self.begins, self.values, least)
@@ -60,7 +60,7 @@ class SizeTable(_ReadOnly):
         return counts
 
     def strongest(self, limit: int) -> tuple[IntArray, IntArray]:
-        """Return each node's largest value that suppresses at most `limit` records, and how many it does."""
+        """Return each node's largest value that suppresses at most `limit` records, and their number."""
         # The first value of a node always qualifies: no record is below it.
         index = first_at_least(self.begins, self.below, limit + 1) - 1
         return self.values[index].astype(np.int64), self.below[index].astype(np.int64)
@@ -81,7 +81,7 @@ class SizeTable(_ReadOnly):
 
 
 def _entries_of(begins: IntArray, rows: IntArray) -> tuple[IntArray, IntArray]:
-    """Select the entries of some nodes; return where each node begins among them, and their indices."""
+    """Return where the entries of each selected node begin in the selection, and the entries' indices."""
     lengths = begins[rows + 1] - begins[rows]
     new_begins = np.concatenate([[0], np.cumsum(lengths)])
     return new_begins, np.arange(new_begins[-1]) + np.repeat(begins[rows] - new_begins[:-1], lengths)
@@ -101,7 +101,7 @@ def small(numbers: IntArray) -> IntArray:
     return numbers.astype(kind)
 
 
-_TALLY_SIZE = 4096  # smaller values are counted in an array that they index
+_TALLY_SIZE = 4096  # values below this are counted in an array, at the value's index
 
 
 @compiled
@@ -139,7 +139,7 @@ class JointTable(_ReadOnly):
         return _strongest(sizes, values >= least, records, limit)
 
     def strongest_l(self, position: int, k: int, limit: int) -> tuple[int, int]:
-        """Return the same for the largest l, in steps, and a given k."""
+        """Return a node's largest l, in steps, for a given k and limit, or 0, and the records suppressed."""
         sizes, values, records = self._node(position)
         return _strongest(values, sizes >= k, records, limit)
 

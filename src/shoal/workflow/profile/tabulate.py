@@ -70,7 +70,7 @@ class Tabulation:
         self._joints: dict[Measure, list[JointTable]] = {measure: [] for measure in self.measures}
 
     def _compiled(self, hierarchies: Sequence[Hierarchy]) -> dict[str | None, tuple[Walk, int]]:
-        """Create the walks that count many nodes at once, for sizes (None) and columns that fit a word."""
+        """Create the walks that count many nodes at once: for sizes (None), and columns that fit 64 bits."""
         walks: dict[str | None, tuple[Walk, int]] = {}
         if self.counts.remote:
             return walks
@@ -78,7 +78,7 @@ class Tabulation:
         keys: dict[str | None, tuple[InMemoryCounts, int]] = {None: (counts.bare(), -1)}
         joints = {name: counts.joint(name) for name in self.sensitive}
         keys |= {name: (joint[0], (1 << joint[1]) - 1) for name, joint in joints.items() if joint}
-        memory = self._memory // 2  # for one walk at a time: no walk keeps its working memory
+        memory = self._memory // 2  # for one walk at a time: each walk frees its working memory
         for name, (base, mask) in keys.items():
             if base.words == 1 and room_for(base, self.lattice) <= memory:
                 walks[name] = Walk(base, hierarchies, self.lattice), mask
@@ -99,7 +99,7 @@ class Tabulation:
         tables: Mapping[str | None, SizeTable],
         joints: Mapping[Measure, JointTable] | None = None,
     ) -> None:
-        """Start with nodes that were tabulated earlier, and with the measures that are known for them."""
+        """Start with nodes that were tabulated earlier, and with their tables."""
         self._numbers.append(numbers)
         for name, parts in self._tables.items():
             parts.append(tables[name])
@@ -107,7 +107,7 @@ class Tabulation:
         self._joints = {measure: [known[measure]] for measure in self.measures if measure in known}
 
     def slices(self, numbers: IntArray | None = None, size: int = _SLICE) -> Iterator[int]:
-        """Count nodes, given by number (default: all); yield the total number counted after each slice."""
+        """Count nodes, given by number (default: all). After each slice, yield the number counted so far."""
         shape = self.lattice.shape
         rows = len(self.counts) + sum(len(entries.counts) for entries in self.counts.sensitive.values())
         size = min(size, max(16, _WORK // rows))
@@ -126,7 +126,7 @@ class Tabulation:
     def _count(self, indices: IntArray) -> None:
         separate = [name for name in self._tables if name is None or Measure(name) not in self._joints]
         for name in separate:
-            # Compressed at once, so that only one slice uses wide integers.
+            # Compressed immediately, so that only one slice uses wide integers.
             self._tables[name].append(table_of(self._spread(indices, name)))
         for measure, parts in self._joints.items():
             spread = self._spread(indices, measure)
@@ -147,7 +147,7 @@ class Tabulation:
         return walk.spread(indices, mask, sizes)
 
     def _single_spread(self, index: IntArray, what: str | Measure | None) -> Spread:
-        """Count one node by itself, if many at once do not fit a word or the memory."""
+        """Count one node alone; used if many nodes at once exceed 64 bits or the memory."""
         counts = self._rollups.counts(self.lattice.node(index.tolist()))
         return (
             joint_spread(counts, what)
@@ -156,7 +156,7 @@ class Tabulation:
         )
 
     def tables(self) -> tuple[IntArray, dict[str | None, SizeTable]]:
-        """Return the nodes tabulated, by their number in the lattice, and the tables of each measure."""
+        """Return the numbers of the tabulated nodes in the lattice, and the tables of each measure."""
         complete_slices = len(self._numbers)  # an interrupted slice has no entry yet
         self._numbers = [self.numbers]
         for parts in self._tables.values():
@@ -172,12 +172,12 @@ class Tabulation:
 
     @property
     def numbers(self) -> IntArray:
-        """The nodes tabulated, by their number in the lattice."""
+        """The numbers of the tabulated nodes in the lattice."""
         return np.concatenate([np.empty(0, np.int64), *self._numbers])
 
 
 def _one_table(parts: list[SizeTable]) -> SizeTable:
-    """Concatenate tables of consecutive nodes, and free each one after it is copied."""
+    """Concatenate tables of consecutive nodes; each is freed after it is copied."""
     nodes, length = sum(len(part.classes) for part in parts), sum(len(part.values) for part in parts)
     begins = np.zeros(nodes + 1, np.int64)
     sizes = {"values": length, "below": length, "classes": nodes}
