@@ -1,6 +1,6 @@
-"""Compare the results and costs of searches, for every k, limit and metric on one table.
+"""Compare the results and costs of searches on one table, for every k, limit and metric.
 
-The table is counted once. A journal can store finished rows, so that the same comparison can continue later.
+The table is counted once. A journal can store finished rows, so that a stopped comparison can continue.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ from shoal.workflow.search import automatic, losses_by_metric, recode, retained,
 from shoal.workflow.session import AUTO, session
 
 _Limit = int | float | str
-Posed = tuple[Policy, Problem]  # the policy of a row, and the problem that it poses
+Posed = tuple[Policy, Problem]  # the policy of a row, and its problem
 RANDOM_RUNS = 100  # runs of a random search: seeds 0..99
-_FEW = 64  # number of nodes, and of combinations, that are enough to warm up
+_FEW = 64  # maximum number of nodes, and of combinations, of a warm-up search
 _OUT_OF_TIME = "out of time"
-_WARM_SECONDS = 1.0  # limit of a warm-up search; with many columns it can take long even on a small problem
+_WARM_SECONDS = 1.0  # limit of a warm-up search: with many columns, even a small problem can take long
 _NO_RESULT: dict[type[ShoalError], str] = {
     CannotHonour: "refused",
     PolicyError: "refused",
@@ -81,15 +81,15 @@ def compare(
 ) -> Comparison:
     """Search with every algorithm for every k, limit and metric, and compare results and costs.
 
-    Settings not given are taken from the policy; without `algorithms`, all are compared. `k` replaces that of
-    the policy's k-anonymity. `seconds` limits each search (None: no limit); the note of a row states if the
-    limit was reached. With `candidates`, rows list the best of the nodes among which the metric chose. With a
-    `journal`, finished rows are stored, and the same comparison continues where it was stopped. Ctrl-C raises
-    `Stopped`, a KeyboardInterrupt with the finished rows.
+    Settings that are not given are taken from the policy. Without `algorithms`, all algorithms are compared.
+    `k` replaces the k of the policy's k-anonymity. `seconds` limits each search (None: no limit); the note
+    of a row states whether the limit was reached. With `candidates`, each row lists the best of the nodes
+    from which the metric chose. With a `journal`, finished rows are stored, and the same comparison continues
+    where it was stopped. Ctrl-C raises `Stopped`, a KeyboardInterrupt that has the finished rows.
     """
     seconds = check_seconds(seconds)
     policy = load_policy(policy, engine)
-    refused: dict[str, ShoalError] = {}  # why an algorithm cannot run by this policy
+    refused: dict[str, ShoalError] = {}  # by algorithm: why the policy does not allow it
     groups = _policies(policy, algorithms, k, suppression_limits, metrics, refused)
     label = next((item.label_needed for group in groups for item in group if item.label_needed), None)
     with session(table, engine, memory_limit, progress) as s:
@@ -113,7 +113,7 @@ def compare(
 
 
 class _Run:
-    """Searches row by row; rows that are in the journal are not searched again."""
+    """Searches row by row. A row that is in the journal is not searched again."""
 
     def __init__(
         self,
@@ -163,9 +163,9 @@ class _Run:
                 self.measure(problem, _rows_of_limit(row, rows))
 
     def comparison(self) -> Comparison:
-        """Return the finished rows, with their loss relative to the optimum if that is known.
+        """Return the finished rows, with their loss relative to the optimum if the optimum is known.
 
-        Searches without a guarantee have no relative loss: they may lose less than the optimum.
+        A search without a guarantee has no relative loss: it may lose less than the optimum, the best node.
         """
         finished = []
         for group in self.posed:
@@ -211,10 +211,10 @@ class _Run:
         return self.rows[key]
 
     def search_row(self, empty: ComparisonRow, policy: Policy, problem: Problem) -> ComparisonRow:
-        """Search, several times if the search is random, and fill in the row."""
+        """Search and fill in the row; a random search runs several times."""
         runs = _runs(policy)
         try:
-            separate_column(policy)  # raises for policies that anonymize rejects
+            separate_column(policy)  # raises if anonymize would reject the policy
             results = [self.search_timed(problem, algorithm, policy.finishing) for algorithm in runs]
         except tuple(_NO_RESULT) as error:
             return replace(empty, **_without_result(error))
@@ -244,11 +244,11 @@ class _Run:
         return {**_figures(evaluation, problem.lattice.columns), **measured, "seconds": seconds, **stopped}
 
     def report_searching(self, _phase: str, _done: int, _total: int | None) -> None:
-        """Report progress during a long search, so that the listener can stop the search."""
+        """Report progress during a long search, so that the progress callback can stop it."""
         self.progress("search", self.done, self.total)
 
     def optimum(self, rows: Sequence[ComparisonRow]) -> float | None:
-        """Return the least loss of a node: proven by a row, or searched for separately."""
+        """Return the least loss of all nodes: proven by a row, or found by a separate search."""
         proven = [row.loss for row in rows if row.proven == Guarantee.LEAST_LOSS and _searches_nodes(row)]
         return proven[0] if proven else self.optima.get(_problem_key(rows[0]))
 
@@ -260,7 +260,7 @@ class _Run:
             return
         algorithm, least = automatic(problem), None
         tried = {row.algorithm for row in rows}
-        if not {ALGORITHMS.name_of(algorithm), "auto"} & tried:  # if it is among these, it has already failed
+        if not {ALGORITHMS.name_of(algorithm), "auto"} & tried:  # else it ran and proved nothing
             with suppress(OutOfTime):
                 _, evaluation = search(
                     problem, algorithm, seconds=self.seconds, progress=self.report_searching
@@ -272,7 +272,7 @@ class _Run:
 
 
 def _runs(policy: Policy) -> list[Algorithm | None]:
-    """Return the search, repeated with different seeds if it is random and no seed was given."""
+    """Return the search; if it is random and has no seed, return it once for each of several seeds."""
     algorithm = policy.search_algorithm
     name, options = named(policy.algorithm)
     if getattr(algorithm, "ties", None) != "random" or "seed" in options:
@@ -286,7 +286,7 @@ def _small_part(problem: Problem) -> Problem:
     for axis in lattice.axes:
         if lattice.size > _FEW:
             lattice = lattice.narrowed({lattice.columns[axis[0]]: lattice.top[axis[0]]})
-    counts = problem.counts.sample(_FEW)  # without sensitive values, so the model must need only sizes
+    counts = problem.counts.sample(_FEW)  # no sensitive values, so the model may need only sizes
     return replace(
         problem, counts=counts, lattice=lattice, models=(KAnonymity(2),), limit=counts.records // 2
     )
@@ -299,7 +299,7 @@ def _fingerprint(
     seconds: float | None,
     candidates: bool,
 ) -> Callable[[str], str]:
-    """Return a function that computes a salted digest of the request and the table."""
+    """Return a function that computes a digest of the request and the table with a given salt."""
 
     def known(salt: str) -> str:
         lattice, counts = problem.lattice, problem.counts
@@ -331,7 +331,7 @@ def _policies(
 ) -> list[list[Policy]]:
     """Return the policy of every row, grouped by metric, limit and k.
 
-    An algorithm that the policy does not allow is added to `refused`; raise if all algorithms are refused.
+    An algorithm that the policy does not allow is added to `refused`. Raise if all algorithms are refused.
     """
     default = [name for name in ALGORITHMS if policy.label or not ALGORITHMS.create(name).needs_label]
     searches = _distinct("algorithms", algorithms, default)
@@ -413,12 +413,12 @@ def _problem_key(row: ComparisonRow) -> tuple[str, int, int | None]:
 
 
 def _rows_of_limit(row: ComparisonRow, rows: Sequence[ComparisonRow]) -> list[ComparisonRow]:
-    """Return the rows with the same limit in records: a search may have its own limit."""
+    """Return the rows with the same limit in records: an algorithm may replace the given limit."""
     return [other for other in rows if other.limit_records == row.limit_records]
 
 
 def _searches_nodes(row: ComparisonRow) -> bool:
-    """Return whether a row's search is for a node; other recodings may lose less than the best node."""
+    """Return whether a row's search is for a node. Other recodings may lose less than the best node."""
     name = row.algorithm.partition(":")[0]
     return name == "auto" or issubclass(ALGORITHMS.load(name), NodeSearch)
 
@@ -457,7 +457,7 @@ def _without_result(error: ShoalError) -> dict[str, Any]:
 
 
 def _mean(runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Combine runs: equal values, means of numbers, and the weakest guarantee."""
+    """Combine runs: keep equal values, average numbers, and take the weakest guarantee."""
     result: dict[str, Any] = {}
     for name in dict.fromkeys(name for run in runs for name in run):
         values: list[Any] = [run.get(name) for run in runs]
@@ -476,7 +476,7 @@ def _mean(runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def relative(loss: float | None, optimum: float | None) -> float | None:
-    """Return the loss as a multiple of the optimum: 1 for a tie, None if unknown or if the optimum is 0."""
+    """Return the loss as a multiple of the optimum: 1 is optimal; None if unknown or the optimum is 0."""
     if loss is None or optimum is None:
         return None
     if tie(loss, optimum):

@@ -23,12 +23,12 @@ class ComparisonRow(PlainValues):
 
     algorithm: str
     k: int | None
-    limit: int | float | str  # as it was given
+    limit: int | float | str  # as given
     limit_records: int
     metric: str
     loss: float | None = None
-    relative_loss: float | None = None  # to the optimum: 1 is optimal
-    retained: float | None = None  # share of the information; suppressed records retain nothing
+    relative_loss: float | None = None  # a multiple of the optimum: 1 is optimal
+    retained: float | None = None  # share of the information that is left; suppressed records retain nothing
     losses: dict[str, float] | None = None  # of the result, by every metric that applies
     levels: dict[str, int] | None = None
     suppressed: float | None = None
@@ -48,7 +48,7 @@ class ComparisonRow(PlainValues):
     runs: int = 0  # number of searches that are averaged
     search_space: list[dict[str, int]] | None = None  # of incognito, by the number of columns
     outcome: str | None = None  # refused, infeasible or out of time; None after a complete search
-    reason: str | None = None  # the reason for the outcome, and what works; without the name of the algorithm
+    reason: str | None = None  # why, and what works; does not name the algorithm
     note: str | None = None  # the outcome and the whole message
     records: int
     lattice_size: int
@@ -66,7 +66,7 @@ RowValue = Callable[[ComparisonRow], float | None]
 
 
 def comparison_plots(rows: Sequence[ComparisonRow]) -> list[Figure]:
-    """Return the plots of a comparison; searches without a result are noted."""
+    """Return the plots of a comparison; notes name the searches without a result."""
     order = list(dict.fromkeys(row.algorithm for row in rows))
     plots = []
     for metric in dict.fromkeys(row.metric for row in rows):
@@ -110,7 +110,7 @@ _SPACE = {"all nodes": "nodes", "candidates": "candidates", "counted": "counted"
 
 
 def _search_space(name: str, title: str, space: Sequence[Mapping[str, int]]) -> Figure:
-    """Draw the number of nodes over all sets of each size; the scale is logarithmic if needed."""
+    """Draw the number of nodes by size of the sets; the scale is logarithmic if needed."""
     lines = {
         label: [(float(of_size["columns"]), float(of_size[key])) for of_size in space if of_size[key]]
         for label, key in _SPACE.items()
@@ -163,8 +163,8 @@ def _ratio(part: float | None, whole: float | None) -> float | None:
 class _Layout:
     """The axes of a plot: k on the x axis and a panel per limit, or limits on the x axis for a single k."""
 
-    limits: list[tuple[str, str]]  # with their kinds
-    ks: list[int | None]  # with a result
+    limits: list[tuple[str, str]]  # type and value of each limit
+    ks: list[int | None]  # the k that have a result
     single: bool  # there is one limit and one k
 
     @classmethod
@@ -210,7 +210,7 @@ class _Layout:
         return Strip(label, panels, percent)
 
     def notes(self, rows: Sequence[ComparisonRow]) -> list[str]:
-        """Return, for each panel, which searches have no result there, and why."""
+        """Return, for each panel, the searches without a result, and why."""
         missing: list[dict[str, list[ComparisonRow]]] = [{} for _ in self.headings]
         for row in rows:
             if row.limit_asked in self.limits and row.k in self.ks:
@@ -219,7 +219,7 @@ class _Layout:
 
 
 def _note(searches: Mapping[str, Sequence[ComparisonRow]]) -> str:
-    """Return the searches without any result, grouped by the reason."""
+    """Name the searches without a result, grouped by the reason."""
     names: dict[str, list[str]] = {}
     for name, rows in searches.items():
         if all(row.outcome for row in rows):
@@ -258,7 +258,10 @@ class Comparison(HasDocument):
         return text.getvalue()
 
     def write(self, path: str | Path, *, force: bool = False) -> None:
-        """Write the rows to a CSV or JSON file, by extension, for its owner only; never a partial file."""
+        """Write the rows to a CSV or JSON file, by extension.
+
+        Only the owner can read the file, and it appears only when it is complete.
+        """
         path = Path(path)
         check_output(path, force=force)
         text = self.to_csv() if path.suffix == ".csv" else self.to_json()
@@ -266,7 +269,7 @@ class Comparison(HasDocument):
             file.write(text.encode())
 
     def plot(self) -> Any:
-        """Draw what each search lost and how long it took, for each metric, with matplotlib."""
+        """Draw the loss and the time of each search, for each metric, with matplotlib."""
         from shoal.document.figures import draw_all
 
         plots = loss_and_time(self.rows)
@@ -277,7 +280,7 @@ class Comparison(HasDocument):
         return draw_all(plots)
 
     def document(self) -> Document:
-        """Describe what each search found and cost: a table per metric, the best search first."""
+        """Describe the results and costs: a table for each metric, with the best search first."""
         metrics = dict.fromkeys(row.metric for row in self.rows)
         tables = [
             _metric_table(metric, [row for row in self.rows if row.metric == metric]) for metric in metrics
@@ -292,7 +295,7 @@ class Comparison(HasDocument):
 
 
 def _reasons(rows: Sequence[ComparisonRow]) -> Iterator[str]:
-    """Yield the reasons why rows have no result, each once; the text is that of the first k."""
+    """Yield each reason why rows have no result once, with its text for the smallest k."""
     all_searches = _grouped(((row.algorithm, row.metric, row.limit_asked), row) for row in rows)
     without = _grouped(
         ((row.algorithm, row.metric, row.limit_asked, row.outcome), row) for row in rows if row.outcome
@@ -315,7 +318,7 @@ def _reasons(rows: Sequence[ComparisonRow]) -> Iterator[str]:
 
 
 def _ks(failed: Sequence[ComparisonRow], all_searches: Sequence[ComparisonRow]) -> str:
-    """Name the k of the rows without a result; empty if no row has a result."""
+    """Name the k of the rows without a result; "" if no row has a result."""
     if len(failed) == len(all_searches):
         return ""
     return f", k {failed[0].k}" + (f" to {failed[-1].k}" if len(failed) > 1 else "")
@@ -328,7 +331,7 @@ def _grouped(pairs: Iterable[tuple[Any, Any]]) -> dict[Any, list[Any]]:
     return groups
 
 
-# Headers to leave out on a narrow screen, in this order.
+# Columns to leave out on a narrow screen, in this order.
 _OPTIONAL = (
     "node\nscore", "rows\nread", "subset\ncounts", "nodes\ncompared", "of the\nlattice",
     "records\nsuppressed", "ms", "nodes\nevaluated", "proven",
@@ -346,7 +349,7 @@ def _metric_table(metric: str, rows: Sequence[ComparisonRow]) -> Table:
         for number, row in enumerate(sorted(group, key=_best_first)):
             cells = _cells(row) | (
                 {"limit": "", "k": ""} if number else {}
-            )  # what a group shares is shown once
+            )  # a group's limit and k are shown once
             lines.append([cells[header] for header in headers])
     return Table(
         ", ".join([metric, *settings, *size]),
@@ -397,7 +400,7 @@ def _abbreviated(value: float | None) -> str:
 
 
 class Stopped(KeyboardInterrupt):
-    """Ctrl-C during a comparison."""
+    """Raised by Ctrl-C during a comparison; has the finished rows."""
 
     def __init__(self, finished: Comparison, total: int) -> None:
         super().__init__(f"{len(finished.rows):,} of {total:,} rows are finished.")
@@ -408,7 +411,7 @@ class Stopped(KeyboardInterrupt):
 def check_output(
     path: Path, *, force: bool, table: Any = None, inputs: Mapping[Path, str] | None = None
 ) -> None:
-    """Raise if a comparison cannot or must not be written to a file."""
+    """Raise if a comparison cannot be written to a file, or would overwrite a file without permission."""
     if path.suffix not in ENDINGS:
         raise OutputError(f"A comparison is written as {' or '.join(ENDINGS)}, got {path.name!r}.")
     check_file(path, force=force, table=table, inputs=inputs)

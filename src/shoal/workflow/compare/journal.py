@@ -30,7 +30,7 @@ class Journal:
         self._file = file
 
     def add(self, entry: Mapping[str, Any]) -> None:
-        """Append an entry; when this returns, the entry has been written to the file."""
+        """Append an entry, and return after it is written to the file."""
         if self._file and self._path:
             line = _line(entry)
             try:
@@ -42,7 +42,7 @@ class Journal:
 
 @contextmanager
 def open_journal(path: Path | None, fingerprint: Callable[[str], str]) -> Iterator[Journal]:
-    """Open a new journal, or continue one; `fingerprint` identifies the run under a salt."""
+    """Open a new journal, or continue one. `fingerprint` returns the fingerprint of the run for a salt."""
     if path is None:
         yield Journal(None, None, [])
         return
@@ -73,7 +73,7 @@ def _line(entry: Mapping[str, Any]) -> bytes:
 
 
 def _entries(path: Path, text: bytes, fingerprint: Callable[[str], str]) -> list[dict[str, Any]]:
-    """Read the entries of an earlier run; raise if it was another run."""
+    """Read the entries of an earlier run; raise if the journal is that of another run."""
     try:
         header, *entries = [load_json(line) for line in text.splitlines()]
         if header["journal"] != _FORMAT or not all(isinstance(entry, dict) for entry in entries):

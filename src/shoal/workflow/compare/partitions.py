@@ -1,7 +1,7 @@
-"""Partitions over two columns: the classes that one-dimensional cuts and mondrian form from the same records.
+"""Partitions over two columns: the classes that cuts of single columns and mondrian form.
 
-The plots follow the figures of the Mondrian paper (LeFevre, DeWitt and Ramakrishnan 2006). They show values
-of the table, so they are for the custodian only.
+The plots are like the figures of the Mondrian paper (LeFevre, DeWitt and Ramakrishnan 2006). They show
+values of the table, so only the custodian may see them.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class PictureAxis:
 
     name: str
     places: FloatArray  # (values,): nan if a value has no position on the scale
-    pad: float  # the margin of a box around the values in it
+    pad: float  # the margin between a box and the values in it
     ticks: dict[float, str]
 
 
@@ -60,7 +60,7 @@ class PartitionPlot:
     name: str
     title: str
     axes: tuple[PictureAxis, PictureAxis]
-    points: FloatArray  # (combinations, 3): the places on both axes, and the records
+    points: FloatArray  # (combinations, 3): the positions on both axes, and the number of records
     partitions: tuple[DrawnPartition, ...]
 
 
@@ -74,7 +74,7 @@ def partition_plot(
     seconds: float | None = 20.0,
     progress: Progress | None = None,
 ) -> PartitionPlot:
-    """Partition a table by two of its quasi-identifiers alone, for the policy's k, suppressing nothing."""
+    """Partition a table by only two of its quasi-identifiers, for the policy's k and without suppression."""
     policy = load_policy(policy, engine)
     check_pair(policy, columns)
     k = max(model.least_size for model in policy.privacy_models)
@@ -107,7 +107,7 @@ def partition_plot(
 
 
 def check_pair(policy: Policy, columns: Sequence[str]) -> None:
-    """Raise unless there are two quasi-identifiers and a model that needs classes of at least 2 records."""
+    """Raise unless the columns are two quasi-identifiers and a model needs classes of 2 or more records."""
     if len(columns) != 2 or len(set(columns)) != 2:
         raise UsageError("Partitions are drawn over two different columns, as age,zip.", field="partitions")
     check_asked(columns, policy.roles.quasi_identifiers, kind="quasi-identifier", where="policy")
@@ -116,7 +116,7 @@ def check_pair(policy: Policy, columns: Sequence[str]) -> None:
 
 
 def _free(column: dict[str, Any]) -> dict[str, Any]:
-    """Return a column without bounds on its levels, for a partition of all its values."""
+    """Return a column's settings without those that limit or change its levels."""
     bounds = ("min_level", "max_level", "weight", "release_as", "identifying")
     return {name: value for name, value in column.items() if name not in bounds}
 
@@ -130,7 +130,7 @@ def _axes(problem: Problem) -> tuple[PictureAxis, PictureAxis]:
 
 
 def _axis(hierarchy: Hierarchy, counts: IntArray) -> PictureAxis:
-    """Position numbers and dates by their scale, other values in the order of their hierarchy."""
+    """Place numbers and dates on their scale, and other values in the order of their hierarchy."""
     order = arranged(hierarchy, counts, ties=True).values
     if hierarchy.positions is None:
         positions = np.empty(len(order))
@@ -150,7 +150,7 @@ def _places(problem: Problem, axes: Sequence[PictureAxis]) -> list[FloatArray]:
 
 
 def _boxes(problem: Problem, recoding: Recoding) -> FloatArray:
-    """Return the box of each class: around its records, or its groups if all classes have the same cuts."""
+    """Return the box of each class: around its groups if all classes have the same cuts, else its records."""
     regions = recoding.regions
     if regions is None:
         raise TypeError
@@ -170,7 +170,7 @@ def _boxes(problem: Problem, recoding: Recoding) -> FloatArray:
 
 
 def draw_partitions(plot: PartitionPlot) -> Any:
-    """Draw records as points, sized by the number of records, and classes as boxes."""
+    """Draw combinations as points, whose area shows the number of records, and classes as boxes."""
     from matplotlib.collections import PatchCollection
     from matplotlib.patches import Rectangle
 
