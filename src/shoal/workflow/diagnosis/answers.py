@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from shoal.workflow.diagnosis.questions import Answer
 
 _ROWS = 15  # maximum number of rows of a table
-_OVERVIEW_ROWS = 8  # maximum number of unsafe sets in an overview
+_OVERVIEW_ROWS = 8  # maximum number of unsafe sets of columns in an overview
 _KS = (1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 500, 1000)
 _MOST_KS = 5
 
@@ -68,7 +68,7 @@ def _anonymity(values: _AnswerValues) -> Document:
 
 
 def _sets(values: _AnswerValues) -> Document:
-    """List the maximal safe sets, largest first, or the minimal unsafe sets, smallest first."""
+    """List the maximal safe sets (largest first) or the minimal unsafe sets (smallest first)."""
     measure = values["measure"]
     kind = "maximal" if "maximal" in values else "minimal"
     sets = values[kind]
@@ -93,7 +93,7 @@ def _sets(values: _AnswerValues) -> Document:
 
 
 def _no_set(values: _AnswerValues, condition: str) -> str:
-    """State that there is no such set, or that none was found among the counted sets."""
+    """State that no set of columns meets the condition, or that no counted set does."""
     measure, of_all_columns = values["measure"], values["whole"]
     safe = of_all_columns >= values[measure] + (1 if values.get("at_most") else 0)
     bounded = _at_most_columns(values)
@@ -127,7 +127,7 @@ def _suppression(values: _AnswerValues) -> Document:
     if values.get("at_most"):
         limit = f"up to {suppressed} may be suppressed"
         return Document(values["text"], [columns, Fact("limit", f"{measure} at most {k}", limit)])
-    # All digits, so that parsing the share gives the same number of records.
+    # With all digits, the parsed share gives the same number of records.
     limit = f"{Decimal(repr(suppression['share'])):f}, as a share"
     if not suppression["remaining"]:
         limit = f"none works: no class reaches {measure} {k}"
@@ -160,7 +160,7 @@ def _suppression_by_k(values: _AnswerValues) -> Document:
         (step[measure], step["suppressed"], percent(step["suppressed"] / records), step["remaining"])
         for step in values["answer"][:_ROWS]
     ]
-    # Without `most`, each row has the largest k at its cost.
+    # Without `most`, each row has the largest k for its number of suppressed records.
     header = measure if "most" in values else f"{measure} up to"
     title = f"Records to suppress for each {measure}: {without_markup(name_list(values['columns']))}"
     headers = (header, "suppressed", "share", "remaining")

@@ -1,4 +1,4 @@
-"""Diagnose a table: count its combinations once, to answer questions about its exposure."""
+"""Diagnose a table: count its combinations once, and answer questions about the k of its columns."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from shoal.workflow.diagnosis.diagnosis import Diagnosis, LimitValue
 
 
-_DOTS = 300  # maximum number of sets drawn per size
-_SETS = 20_000  # maximum number of sets counted for a plot without max_size
-_COUNTED = 2_047  # the sets of eleven columns; with more sets, questions 3 and 7 are not drawn
+_DOTS = 300  # maximum number of sets of columns drawn for each size
+_SETS = 20_000  # maximum number of sets counted for a plot if max_size is not given
+_COUNTED = 2_047  # all sets of eleven columns; if there are more, questions 3 and 7 are not drawn
 
 
 def diagnosis_plots(
@@ -41,7 +41,7 @@ def diagnosis_plots(
     max_size: int | None = None,
     seconds: float | None = None,
 ) -> tuple[list[Figure], str]:
-    """Return the plots of a diagnosis, and a text that names the sets that are missing from them."""
+    """Return the plots of a diagnosis, and a text that says which sets they do not show."""
     number = len(diagnosis.columns)
     size = min(max_size or _size(diagnosis), number)
     table = diagnosis.anonymity_of_sets(suppression_limit, size, seconds=seconds)
@@ -97,7 +97,7 @@ def _sets(measure: str, by_size: dict[int, list[float]], after: str) -> Figure:
     lines: dict[str, list[tuple[float, float]]] = {"largest": [], "median": [], "smallest": []}
     for size, ks in sorted(by_size.items()):
         drawn_ks = sorted(ks)[:: -(-len(ks) // _DOTS)]
-        # Deterministic jitter separates equal values, and the same plot always gives the same file.
+        # The jitter separates equal values. It is not random, so that a plot always gives the same file.
         dots += [(size + 0.3 * ((index * 0.618) % 1 - 0.5), float(k)) for index, k in enumerate(drawn_ks)]
         for name, summarize in (("largest", max), ("median", median), ("smallest", min)):
             lines[name].append((float(size), float(summarize(ks))))
@@ -127,7 +127,7 @@ def _frontier(measure: str, by_size: dict[int, list[float]], of: str, after: str
 
 
 def _counts(diagnosis: Diagnosis, limit: int, seconds: float | None) -> list[Figure]:
-    """Draw how many sets questions 3 and 7 count for each k, unless there are too many or time runs out."""
+    """Draw how many sets questions 3 and 7 count for each k; nothing if it takes too many sets or seconds."""
     total, measure = diagnosis.number_of_sets(), diagnosis.measure
     if total > _COUNTED:
         return []
@@ -153,7 +153,7 @@ def _counts(diagnosis: Diagnosis, limit: int, seconds: float | None) -> list[Fig
 
 
 def _steps(name: str, points: Line) -> dict[str, str]:
-    """Draw steps, because each point applies to every k above the previous one; a single point is marked."""
+    """Draw steps, as each point holds for all k from the one before it; a single point gets a marker."""
     return {name: "steps"} if len(points) > 1 else {}
 
 
@@ -175,13 +175,13 @@ def diagnose(
     progress: Progress | None = None,
     seconds: float | None = None,
 ) -> Diagnosis:
-    """Count the combinations of some columns, by default of all, and return an object that answers questions.
+    """Count the combinations of some columns (default: all), and return an object that answers questions.
 
     `columns` are names, or a function that selects some of the table's columns.
 
     With a sensitive column, questions are about l instead of k. `diversity` is "distinct", "entropy" or
-    "recursive": (c,l)-diversity for a given `c`. With an `l`, questions are about k, and each class must
-    also reach this l.
+    "recursive", which needs a `c` for (c,l)-diversity. If `l` is given, questions are about k, and each class
+    must also reach this l.
     OutOfTime is raised if counting takes more than `seconds`.
     """
     kind, least = check_diversity(sensitive, diversity, c, l)
@@ -198,7 +198,7 @@ _STEPS = 10_000  # steps per unit of an entropy l
 def check_diversity(
     sensitive: str | None, diversity: str = "distinct", c: float | None = None, l: float | None = None
 ) -> tuple[Diversity, int]:
-    """Return the kind of l, and the l that is required in addition to k, in steps; 0 if none is required."""
+    """Return the kind of l, and the l required in addition to k, in steps; 0 if only k or only l is used."""
     if diversity == "recursive" and c is None:
         advice = [Change("c", action="Give {}")]
         raise UsageError("Recursive (c,l)-diversity needs a c.", field="c", advice=advice)
@@ -268,7 +268,7 @@ def _time_limit(engine: Engine, seconds: float | None) -> Iterator[None]:
 
 
 def _chosen(columns: Sequence[str] | None, sensitive: str | None, available: Sequence[str]) -> list[str]:
-    """Return the columns to count: the named ones, or all except the sensitive one."""
+    """Return the columns to count: the named columns, or all except the sensitive column."""
     if sensitive is not None:
         check_asked(str(sensitive), available, kind="sensitive column", beside=columns)
     if columns is None:

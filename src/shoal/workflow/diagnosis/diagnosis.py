@@ -1,8 +1,8 @@
 """Diagnosis: a method for each question, answered from the counts of the table's combinations.
 
-The questions are those of the privacy diagnosis centre (Zare-Mirakabad, Jantan and Bressan 2008) and further
-ones of a custodian. With a sensitive column, `k` means the l of a class (distinct, entropy or recursive
-l-diversity) instead of its size. If an l is also given, `k` is the size of the classes that reach this l.
+Questions 1 to 12 are those of the privacy diagnosis centre (Zare-Mirakabad, Jantan and Bressan 2008). Further
+questions are those of a custodian. With a sensitive column, `k` means the l of a class (distinct, entropy or
+recursive l-diversity) instead of its size. If an l is also given, `k` is the size, and classes must reach l.
 """
 
 from __future__ import annotations
@@ -67,12 +67,12 @@ class Diagnosis(HasDocument):
     l: float | None = None  # the l that every class needs in addition to k
 
     def telling(self, progress: Progress | None) -> Diagnosis:
-        """Return the diagnosis with another progress callback, or with none."""
+        """Return the diagnosis with another progress callback, or without one."""
         return replace(self, progress=progress or quiet)
 
     @property
     def measure(self) -> str:
-        """The measure of the answers: l if there is a sensitive column and no l in addition to k, else k."""
+        """The measure of the answers: l with a sensitive column and without a required l, else k."""
         return "l" if self.sensitive and self.l is None else "k"
 
     @property
@@ -88,7 +88,7 @@ class Diagnosis(HasDocument):
         """Convert a measure in steps to a k or l."""
         return self.diversity.value(steps) if self.measure == "l" else steps
 
-    # Questions 1 and 5, 2 and 6, 3 and 7, 4 and 8: without and with suppression.
+    # Questions 1 to 4 without suppression, and questions 5 to 8, which are the same after suppression.
 
     def is_anonymous(
         self,
@@ -106,7 +106,7 @@ class Diagnosis(HasDocument):
     def anonymity(self, columns: Sequence[str] | None = None, suppression_limit: LimitValue = 0) -> float:
         """Return the largest k for which the table is k-anonymous for some columns.
 
-        It is 0 if a class that is not suppressed is below the required l, or satisfies no l at all.
+        The result is 0 if a class that is not suppressed does not reach the required l, or has no l.
         """
         return self._value(self.curve(columns).reached(self._limit(suppression_limit)))
 
@@ -150,7 +150,7 @@ class Diagnosis(HasDocument):
         counted = self._table(values_by_set, result.complete)
         if not result.complete:
             return counted
-        # A set that was not counted contains a set with the smallest k, so it has the same k.
+        # A set that was not counted contains a set with the smallest possible k, so its k is the same.
         pruned = Pruned(counted.table, self.columns, size, self._value(least))
         return SetTable(pruned, result.counts, complete=True)
 
@@ -161,7 +161,7 @@ class Diagnosis(HasDocument):
     ) -> Suppression | None:
         """Return what must be suppressed to make the table k-anonymous for some columns.
 
-        With `at_most`, return the largest limit for which the k reached is at most this k; None if none is.
+        With `at_most`, return the largest limit that gives at most this k; None if every limit gives more.
         """
         return self._suppression(self.curve(columns), self._check_k(k), at_most=at_most)
 
@@ -180,9 +180,10 @@ class Diagnosis(HasDocument):
     def suppression_by_k(
         self, columns: Sequence[str] | None = None, most: int | None = None
     ) -> tuple[Suppression, ...]:
-        """Return the suppression that each k up to `most` needs; without `most`, the largest k at each cost.
+        """Return the suppression that each k up to `most` needs.
 
-        No class is larger than the table, so `most` is limited to its number of records.
+        Without `most`, return the largest k for each number of suppressed records. A `most` above the number
+        of records is reduced to this number.
         """
         curve = self.curve(columns)
         if most is None:
@@ -216,7 +217,7 @@ class Diagnosis(HasDocument):
         at_most: bool = False,
         seconds: float | None = None,
     ) -> Sets:
-        """Find the minimal unsafe sets: sets of columns that break k, and whose subsets do not."""
+        """Find the minimal unsafe sets: sets of columns that violate k, but whose subsets do not."""
         result = self._search(self._check_k(k) + at_most, suppression_limit, max_size, seconds)
         minimal = sorted(result.minimal(), key=lambda columns: (len(columns), columns))
         return self._sets("minimal", result, minimal)
@@ -226,15 +227,15 @@ class Diagnosis(HasDocument):
         return self.curve(columns).records_below(self._check_k(k))
 
     def records_alone(self) -> int:
-        """Count the unique records; for l, the records in classes whose l is below 2."""
+        """Count the unique records. If the measure is l, count the records in classes whose l is below 2."""
         return self.curve().records_below(2 * self._steps)
 
     def write_rows(
         self, path: str | Path, k: float, columns: Sequence[str] | None = None, *, force: bool = False
     ) -> int:
-        """Write the numbers of the records to suppress, one per line; the first record of the table is 1.
+        """Write the numbers of the records to suppress, one per line, and return how many they are.
 
-        Only the owner can read the file. Return the number of these records.
+        The first record of the table has the number 1. Only the owner can read the file.
         """
         least = self._check_k(k)
         check_file(Path(path), force=force, table=self.origin)
@@ -254,7 +255,7 @@ class Diagnosis(HasDocument):
     def overview(
         self, k: float = 5, suppression_limit: LimitValue = 0, *, seconds: float | None = None
     ) -> Overview:
-        """Return an overview for the custodian; parts that are not finished within `seconds` are left out."""
+        """Return an overview for the custodian. Parts that are not finished within `seconds` are left out."""
         start, half = time.monotonic(), math.inf if seconds is None else self._limits(seconds / 2).until
         guesses = []
         for name in self.columns:
@@ -307,7 +308,7 @@ class Diagnosis(HasDocument):
         return self.source.counts.project([self.columns.index(column)]), self.domains[column]
 
     def ask(self, question: int | str, **options: Any) -> Answer:
-        """Answer a question by its number, 1 to 12, or name (unsafe, rows, suggest) with plain values."""
+        """Answer a question, given by number (1 to 12) or name (unsafe, rows, suggest), as plain values."""
         return ask(self, question, **options)
 
     def curve(self, columns: Sequence[str] | None = None) -> Curve:
@@ -326,9 +327,9 @@ class Diagnosis(HasDocument):
         *,
         seconds: float | None = 20,
     ) -> Any:
-        """Draw what each k costs, and the k of sets by their size, with matplotlib.
+        """Draw the suppression that each k needs, and the k of sets by their size, with matplotlib.
 
-        Sets are counted for at most `seconds`; the figure states which are missing.
+        Sets are counted for at most `seconds`; the figure states which sets are missing.
         """
         from shoal.document.figures import check_matplotlib, draw_all
         from shoal.workflow.diagnosis.diagnose import diagnosis_plots
@@ -338,7 +339,7 @@ class Diagnosis(HasDocument):
         return draw_all(plots[:2])
 
     def document(self) -> Document:
-        """Describe what is known without counting again, and the questions to ask next."""
+        """Describe what is known without further counting, and the questions to ask next."""
         distinct = [(Name(name), f"{len(self.domains[name]):,}") for name in self.columns]
         questions = [f"overview({_K})", f"unsafe_sets({_K})", f"suppression({_K})", "suggest()"]
         codes = [part for question in questions for part in (Code(question), ", ")][:-1]
@@ -353,7 +354,7 @@ class Diagnosis(HasDocument):
         yield Fact("combinations", "combinations", f"{self.combinations:,}")
         if self.sensitive:
             yield Fact("sensitive", "sensitive column", Name(self.sensitive))
-        if self.source.counts.remote:  # the engine would have to count
+        if self.source.counts.remote:  # more facts would need queries
             return
         measure = self.measure
         yield Fact(measure, f"smallest {measure}", f"{self.anonymity():,}")
@@ -428,7 +429,7 @@ class Diagnosis(HasDocument):
         return TimeLimit(deadline, self.progress)
 
     def _check_k(self, k: float) -> int:
-        """Check a k (or l), and convert it to the steps in which classes are measured."""
+        """Check a k (or l), and convert it to steps, the integer unit in which classes are measured."""
         if self.measure == "l" and self.diversity.kind == "entropy":
             return self.diversity.in_steps(k)
         return check_whole(self.measure, k)

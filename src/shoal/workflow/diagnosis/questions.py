@@ -1,4 +1,4 @@
-"""Questions of a diagnosis by number or name, their results, and answers as plain values.
+"""The questions of a diagnosis, their results, and answers as plain values.
 
 Questions 5 to 8 repeat questions 1 to 4 after suppression.
 """
@@ -40,7 +40,7 @@ def number_of_sets(columns: int, max_size: int | None = None) -> int:
 
 
 def written(number: int) -> str:
-    """Write a number, or the power of ten that it exceeds if it has too many digits to read.
+    """Write a number; if it has too many digits to read, write a power of ten that it exceeds.
 
     >>> written(12345), written(2**300)
     ('12,345', 'more than 10^90')
@@ -50,7 +50,7 @@ def written(number: int) -> str:
 
 @dataclass(frozen=True)
 class Suppression:
-    """What must be suppressed so that a set of columns reaches a k; all records if no class reaches it."""
+    """The records to suppress so that a set of columns reaches a k: all if no class reaches this k."""
 
     k: float
     suppressed: int
@@ -59,7 +59,7 @@ class Suppression:
 
     @classmethod
     def of(cls, k: float, suppressed: int, records: int) -> Suppression:
-        """Compute the share, rounded up with enough digits that it never allows one more record."""
+        """Compute the share: rounded up, but with enough digits that it allows no further record."""
         digits = 10 ** (len(str(records)) + 2)
         share = -(-suppressed * digits // records) / digits
         return cls(k, suppressed, share, records - suppressed)
@@ -81,13 +81,13 @@ class Sets:
     kind: Literal["maximal", "minimal"]
     findings: tuple[SetFinding, ...]  # safe sets: most columns first; unsafe sets: fewest columns first
     counts: int  # sets counted
-    complete: bool  # False if stopped: there may be more sets, and larger safe ones
+    complete: bool  # False if stopped: there may be more sets, and larger safe sets
     whole: SetFinding  # all columns together
     full_size: int = 0  # all sets of at most this many columns were counted
 
     @property
     def sets(self) -> tuple[ColumnSet, ...]:
-        """The sets with the most columns if they are safe, or with the fewest if they are unsafe."""
+        """The safe sets with the most columns, or the unsafe sets with the fewest columns."""
         return tuple(
             finding.columns
             for finding in self.findings
@@ -115,7 +115,7 @@ class SetTable(Mapping[ColumnSet, T]):
 
 @dataclass(frozen=True, eq=False)
 class Pruned(Mapping[ColumnSet, T]):
-    """A value for every set up to a size: the counted values, and one value for all other sets."""
+    """A value for every set up to a size; all sets that were not counted have the same value."""
 
     counted: Mapping[ColumnSet, T] = field(repr=False)
     columns: ColumnSet
@@ -125,7 +125,7 @@ class Pruned(Mapping[ColumnSet, T]):
     def __getitem__(self, columns: ColumnSet) -> T:
         if columns in self.counted:
             return self.counted[columns]
-        left = iter(self.columns)  # a key must be a subsequence of the columns
+        left = iter(self.columns)  # a key has its columns in the table's order
         if isinstance(columns, tuple) and 0 < len(columns) <= self.size and all(c in left for c in columns):
             return self.other
         raise KeyError(columns)
@@ -153,9 +153,9 @@ class Overview:
     k: float  # the requested k
     combinations: int
     reached: float  # the k of the table
-    unique: int  # unique records; for l: in classes whose l is below 2
+    unique: int  # unique records; if the measure is l, records in classes whose l is below 2
     suppressed: int  # records in classes below k
-    unsafe: Sets  # the minimal sets that break k
+    unsafe: Sets  # the minimal sets of columns that violate k
     columns: tuple[Guess, ...]
     missing: int = 0  # columns that were not examined in time
 
@@ -178,7 +178,7 @@ def write_rows_file(path: Path, numbers: IntArray) -> None:
 
 @dataclass(frozen=True)
 class Question:
-    """A question, and the method of a diagnosis that answers it; its options are those of the method."""
+    """A question, and the method of a diagnosis that answers it. The method defines the options."""
 
     template: str  # may contain {anonymous} and {k}
     method: str
@@ -213,7 +213,7 @@ class Question:
         return {name: parameter for name, parameter in parameters.items() if name != "self"}
 
     def after(self) -> Question:
-        """Return the same question about the table after suppression."""
+        """Return this question about the table after suppression."""
         texts = (
             text and f"{text[:-1]} after suppression?" for text in (self.template, self.at_most_template)
         )
@@ -266,7 +266,7 @@ class Answer(HasDocument):
     columns: list[str]
     sensitive: str | None
     options: Mapping[str, Any]
-    details: Mapping[str, Any]  # additional values that explain the answer
+    details: Mapping[str, Any]  # further values that explain the answer
     omitted: tuple[str, ...] = ()  # what is missing if counting was stopped
     privacy: Mapping[str, Any] = field(default_factory=dict)  # diversity and c, and the l in addition to k
 
@@ -285,7 +285,7 @@ class Answer(HasDocument):
 
 
 def ask(diagnosis: Diagnosis, question: int | str, **options: Any) -> Answer:
-    """Answer a question by its number or name; an option that is None counts as not given."""
+    """Answer a question by its number or name. An option that is None counts as not given."""
     arguments = check_options(question, options)
     question_asked = QUESTIONS[str(question)]
     if "columns" in arguments:
@@ -334,7 +334,7 @@ def _omitted(diagnosis: Diagnosis, result: Any, max_size: int | None) -> tuple[s
 def check_options(
     question: int | str, options: Mapping[str, Any], *, ignored: Sequence[str] = ()
 ) -> dict[str, Any]:
-    """Return the given options after checking that the question needs or takes them."""
+    """Return the given options; raise if a required option is missing or an option is not accepted."""
     question_asked = QUESTIONS.get(str(question))
     if question_asked is None:
         raise UnknownName(str(question), "question", QUESTIONS)
@@ -358,7 +358,7 @@ def check_options(
 
 
 def _words(diagnosis: Diagnosis) -> dict[str, str]:
-    """Return the words that the question's template needs for k, l, or both."""
+    """Return the words for k, l, or both that fill in a question's template."""
     diversity, l = diagnosis.diversity, diagnosis.l
     prefix = kind_prefix(diversity.kind, diversity.c)
     if l is not None:
@@ -367,7 +367,7 @@ def _words(diagnosis: Diagnosis) -> dict[str, str]:
 
 
 def _privacy(diagnosis: Diagnosis) -> dict[str, Any]:
-    """Return the kind of l, and the l in addition to k, unless they are the defaults."""
+    """Return the kind of l, and the l required in addition to k, unless they are the defaults."""
     diversity = diagnosis.diversity
     kind = {} if diversity.kind == "distinct" else {"diversity": diversity.kind}
     c = {"c": diversity.c} if diversity.kind == "recursive" else {}
