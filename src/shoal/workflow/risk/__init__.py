@@ -1,1 +1,1 @@
-"""Risk: classes, special uniques, and their presentation."""
+"""Re-identification risk: class sizes, special uniques, uniqueness in the population, and figures."""

@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from shoal.workflow.risk.uniqueness import Estimate
 
 
-_SMALL = 30  # sizes up to which a recursion is used; for larger ones, few terms of the series suffice
-_TERMS = 400
+_SMALL = 30  # up to this size, a recursion is used; for larger sizes, a series needs few terms
+_TERMS = 400  # maximum number of terms of the series
 
 
 def chances(sizes: IntArray, share: float) -> FloatArray:
-    """Return the expectation of 1/F for classes of size f in a sample and F in the population.
+    """Return the expected 1/F for classes of size f in a sample, where F is the size in the population.
 
     With the sampling share, it is share times the integral from 0 to 1 of u^(f-1) / (share + (1-share) u).
 
@@ -41,7 +41,7 @@ def chances(sizes: IntArray, share: float) -> FloatArray:
 
 
 def _by_recursion(share: float) -> FloatArray:
-    """Return the chances for small sizes; rounding errors shrink at each step if the share is below half."""
+    """Return the chances for small sizes. For a share below half, each step reduces rounding errors."""
     other_share = 1 - share
     result = np.empty(_SMALL)
     part = -np.log(share) / other_share
@@ -52,7 +52,7 @@ def _by_recursion(share: float) -> FloatArray:
 
 
 def _by_series(sizes: FloatArray, share: float) -> FloatArray:
-    """Sum share * (1-share)^m * B(f, m+1) until the terms vanish."""
+    """Sum share * (1-share)^m * B(f, m+1) over m until the terms are negligible."""
     term = share / sizes
     total = term.copy()
     for m in range(_TERMS):
@@ -131,7 +131,7 @@ def exposure_at(counts: Counts) -> Exposure:
 def exposure_of(sizes: IntArray, records: IntArray | None = None) -> Exposure:
     """Count the records by the size of their class.
 
-    `records` is the number of records in each class, if `sizes` also counts other records that match them.
+    Pass `records`, the records in each class, if `sizes` also counts records of other classes that match it.
     """
     present = sizes > 0
     return _exposure(SizeHistogram.of(sizes[present], (sizes if records is None else records)[present]))
@@ -143,7 +143,7 @@ def _exposure(histogram: SizeHistogram) -> Exposure:
 
 @dataclass(frozen=True)
 class Intruder:
-    """The risks from one kind of intruder: the probability of assigning a record to the right person."""
+    """The risks from one kind of intruder. A risk is the probability to assign a record to its person."""
 
     highest: float  # of the record most at risk
     average: float  # over all records
@@ -157,9 +157,9 @@ class TableRisk:
     exposure: Exposure  # the records by the size of their class
     prosecutor: Intruder  # knows that the person is in the table
     journalist: Intruder  # knows that the person is in the population
-    journalist_by: str  # how it was computed: prosecutor (a bound), estimate or population
+    journalist_by: str  # how `journalist` was computed: prosecutor (an upper bound), estimate or population
     marketer: float  # expected share of correct matches
-    uniques: tuple[Estimate, ...] = ()  # in the population, by each model; empty if its size is unknown
+    uniques: tuple[Estimate, ...] = ()  # by model: uniques in the population; () if its size is unknown
     special: Special | None = None  # what makes records unique; None if not searched
     scored: Scores | None = field(default=None, repr=False, compare=False)  # with the scores
 
@@ -169,7 +169,7 @@ class TableRisk:
         return self.exposure.total
 
     def scores(self) -> pa.Table:
-        """Return the special uniques with their SUDA scores, highest first; contains values of the data."""
+        """Return the special uniques with their SUDA scores, highest first: values of the data."""
         if self.scored is None:
             raise UsageError("Special uniques were not looked for. Let special_size be above 0, or None.")
         return self.scored.table()
@@ -206,7 +206,7 @@ def table_risk(exposure: Exposure, threshold: float, persons: int | None = None)
     uniques = estimates(exposure.sizes, exposure.records, persons)
     chance = chances(np.array(exposure.sizes, np.int64), min(exposure.total / persons, 1.0))
     unique_in_both = next(estimate.in_sample for estimate in uniques if estimate.model == RULE)
-    if exposure.unique and unique_in_both is not None:  # unique in both: re-identified with certainty
+    if exposure.unique and unique_in_both is not None:  # unique in both: certain to be re-identified
         chance[0] = max(chance[0], unique_in_both / exposure.unique)
     journalist, marketer = against(np.array(exposure.records, np.int64), chance, threshold)
     return TableRisk(exposure, prosecutor, journalist, "estimate", marketer, uniques)

@@ -53,7 +53,7 @@ class Risk(HasDocument):
         return (self.before,) if self.after is None else (self.before, self.after)
 
     def scores(self) -> pa.Table:
-        """Return the special uniques of the table with their SUDA scores, highest first; contains values."""
+        """Return the table's special uniques with their SUDA scores, highest first: values of the data."""
         return self.before.scores()
 
     def to_dict(self) -> dict[str, Any]:
@@ -118,11 +118,11 @@ def risk(
     memory_limit: str | None = None,
     progress: Progress | None = None,
 ) -> Risk:
-    """Estimate the risk that persons are re-identified in a table, and in its release, by quasi-identifiers.
+    """Estimate the risk that quasi-identifiers re-identify persons in a table and in its release.
 
-    The quasi-identifiers are `columns`, or those of the policy. The size of the population, or the sampling
-    share, is taken from the policy unless it is given. Special uniques are searched in sets of at most
-    `special_size` columns (None: of any size; 0: not at all).
+    The quasi-identifiers are `columns`, or those of the policy. If neither the size of the population nor the
+    sampling share is given, the policy's is used. Special uniques are searched in sets of at most
+    `special_size` columns (None: sets of any size; 0: no search).
     """
     policy = None if policy is None else load_policy(policy, engine)
     with session(table, engine, memory_limit, progress) as s:
@@ -173,7 +173,7 @@ class _Run:
         columns: Sequence[str] | Callable[[Sequence[str]], Sequence[str]] | None,
         available: Sequence[str],
     ) -> Sequence[str]:
-        """Return the columns that form the classes: the named ones, or the policy's quasi-identifiers."""
+        """Return the columns that form the classes: the named columns, or the policy's quasi-identifiers."""
         if callable(columns):
             columns = columns(available)
         if columns is not None:
@@ -195,7 +195,7 @@ class _Run:
         )
 
     def compare(self, available: Sequence[str], released: Sequence[str]) -> None:
-        """Raise if the release has identifiers; without a policy, note columns that the table lacks."""
+        """Raise or, without a policy, add a note if the table and the release seem to be swapped."""
         if self.policy is not None:
             check_not_swapped(self.policy.roles.identifiers, released, available)
             return
@@ -209,7 +209,7 @@ class _Run:
     def released(
         self, release: OpenTable, columns: Sequence[str]
     ) -> tuple[Sequence[str], Counts, dict[str, Domain]]:
-        """Return the columns of a release and count its classes without masked records."""
+        """Return the columns of a release, and the counts of its classes without masked records."""
         release_columns = release.columns
         shown = [part for name in columns for part in self._shown(name, release_columns)]
         missing = [name for name in shown if name not in release_columns]
@@ -231,7 +231,7 @@ class _Run:
         return shown, visible.project(range(len(shown))), {name: domains[name] for name in shown}
 
     def _shown(self, name: str, available: Sequence[str]) -> Sequence[str]:
-        """Return the released columns of a column: itself, or two columns with its bounds."""
+        """Return a column's names in the release: its own name, or two names if it is released as bounds."""
         ends = released_columns(name, bounds=True)
         if self.policy is not None:
             return ends if name in self.policy.as_bounds else (name,)
@@ -269,7 +269,7 @@ class _Run:
 def _identifiers(
     table: OpenTable, chosen: Sequence[str], counts: Counts, domains: Mapping[str, Domain]
 ) -> dict[str, Finding]:
-    """Find the identifiers of HIPAA among all columns; known counts are reused."""
+    """Find HIPAA identifiers among all columns. `counts` are reused for the columns that they have."""
     known = {
         name: (counts.project([column]), domains[name])
         for column, name in enumerate(() if counts.remote else chosen)
@@ -279,7 +279,7 @@ def _identifiers(
 
 
 def threshold_of(policy: Policy | None, given: float | str | None = None) -> float:
-    """Return the risk threshold: the given one, or 1 / k of the policy, or the default."""
+    """Return the risk threshold: `given`, else 1 / k of the policy, else the default."""
     if given is not None:
         return share_of(given, "threshold")
     least = 1 if policy is None else max(model.least_size for model in policy.privacy_models)

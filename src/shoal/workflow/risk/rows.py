@@ -36,9 +36,9 @@ RiskMeasure = tuple[str, Unit, RiskValue]
 
 
 def risk_rows(risk: Risk, k: int | None = None) -> list[tuple[str, ...]]:
-    """Return every measure as a row of text: its name, before, and after if there is a release.
+    """Return every measure as a row of text: its name, its value before, and after if there is a release.
 
-    With `k`, records in smaller classes are counted instead of those whose risk is above the threshold.
+    With `k`, one row counts the records in smaller classes, instead of the records above the risk threshold.
     """
     return [
         (name, *[_text(unit, value(table), table.records) for table in risk.tables])

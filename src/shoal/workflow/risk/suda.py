@@ -2,19 +2,20 @@
 
 A minimal sample unique (MSU) of a record is a set of columns on which the record is unique, although it is
 not unique on any proper subset (Elliot, Manning and Ford 2002, "A computational algorithm for handling the
-special uniques problem"). The fewer columns the sets have, and the more sets there are, the likelier it is
-that the record is unique in the population.
+special uniques problem"). A record with many MSUs, or with MSUs of few columns, is more likely to be unique
+in the population.
 
 The search goes depth first through sets of columns, as SUDA2 does (Manning, Haglin and Keane 2008, "A
 recursive search algorithm for statistical disclosure assessment"), and splits the classes of a set by one
 other column. A set is a bit mask; sets are visited in the order of their masks, so a subset comes before the
 sets that contain it. A set on which a record is unique is minimal if the record is not unique on any subset
-with one column less. So the search stores one bit per record and smaller set. Three lemmas justify pruning:
+with one column less. So the search stores, for each record and smaller set, a bit that says whether the
+record is unique on the set. Three lemmas justify pruning:
 
 - A record that is unique on a set has no MSU that properly contains this set.
 - If a column does not split a class, no MSU of its records contains the set with that column: their classes
   are the same without the column. So such a class is dropped.
-- A record that equals another has no MSU at all, so a class of only such records is dropped.
+- A record that equals another in all columns has no MSU, so a class of only such records is dropped.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ ScoreForm = Literal["elliot", "arx", "ihsn"]
 
 MOST_COLUMNS = 63  # the bits of a mask
 MOST_SETS = 1 << 24  # maximum number of sets to search
-_BYTES = 1 << 28  # memory for one bit per unique record and set; if it is too small, records are split
+_BYTES = 1 << 28  # memory for one bit per unique record and set; more records are searched in parts
 MOST_SPREAD = 27  # maximum columns for DIS-SUDA: its published exponent is 0 at 28
 
 
@@ -55,12 +56,12 @@ class Suda:
     columns: int
     most: int  # maximum size of the searched sets
     records: int
-    unique: int  # records that are unique by all columns
-    paired: int  # records in classes of two by all columns
-    masks: IntArray  # (sets,): the sets that are an MSU of some record, small ones first; bit i is column i
+    unique: int  # records that are unique on all columns together
+    paired: int  # records in classes of two records on all columns together
+    masks: IntArray  # (sets,): the MSUs of all records, small sets first; bit i is column i
     set_records: IntArray  # (sets,): the number of records with this MSU
-    msus: IntArray  # (combinations,): the number of MSUs of its record; 0 if there are several records
-    scores: FloatArray  # (combinations,): the sum of their scores
+    msus: IntArray  # (combinations,): the number of MSUs of its record; 0 if it has several records
+    scores: FloatArray  # (combinations,): the sum of the scores of these MSUs
     weights: FloatArray  # (most + 1,): the score of an MSU of each size
 
     @cached_property
@@ -109,13 +110,13 @@ class Suda:
         return self.unique * fraction / (self.unique * fraction + self.paired * (1 - fraction))
 
     def dis_scores(self, fraction: float = 0.01) -> FloatArray:
-        """Return the DIS-SUDA scores (combinations,): `dis` distributed over unique records by their scores.
+        """Return the DIS-SUDA scores (combinations,): `dis`, distributed over unique records by score.
 
-        The odds of a record are the odds of `dis`, times its score raised to an exponent, divided by the
+        The odds of a record are the odds of `dis`, times a power of the record's score, divided by the
         harmonic mean of these powers (Elliot and Manning 2003, "Using DIS to modify the classification of
-        special uniques"; the exponent is that of Elliot 2004, "Special uniques detection algorithm: user
-        guide", as in sdcMicro and ARX). The exponent decreases with the number of columns and is 0 at 28,
-        where scores have no effect. Unique records without an MSU of a searched size get 0.
+        special uniques"). The exponent is that of Elliot 2004, "Special uniques detection algorithm: user
+        guide", as in sdcMicro and ARX. It decreases with the number of columns. At 28 columns it is 0, so
+        scores have no effect. Unique records without an MSU of a searched size get 0.
         """
         if self.columns > MOST_SPREAD:
             raise UsageError(
@@ -170,7 +171,7 @@ def suda(
 def weights(columns: int, most: int, form: ScoreForm = "elliot") -> FloatArray:
     """Return the score of an MSU of each size from 0 to `most`; a smaller MSU scores at least as much.
 
-    - `elliot`: the product of (columns - i) for i from the size to `most`, at most columns - 1 (Elliot,
+    - `elliot`: the product of (columns - i) for i from the size to `most`, but i < columns (Elliot,
       Manning, Mayes, Gurd and Bane 2005, "SUDA: a program for detecting special uniques"). If all sizes are
       searched, this is (columns - size)!, which is the default score of sdcMicro. It is the default here
       because it is the published form, and because all tools agree on it if all sizes are searched.
@@ -198,7 +199,7 @@ def weights(columns: int, most: int, form: ScoreForm = "elliot") -> FloatArray:
 def _search(
     counts: Counts, order: IntArray, unique: int, weight: FloatArray, progress: Progress | None
 ) -> tuple[IntArray, IntArray, IntArray, FloatArray]:
-    """Return the MSUs and their record counts, and the number and score of the MSUs of each unique row."""
+    """Return the MSUs, their record counts, and the number and score of each unique row's MSUs."""
     from shoal.workflow.risk.suda_kernels import Results, SudaTable
 
     rows, columns, most = len(order), len(counts.fields), len(weight) - 1
@@ -227,7 +228,7 @@ def _search(
 
 
 def _space(rows: int, levels: int, values: int) -> Space:
-    """Allocate working space, with one class of all rows at the first level."""
+    """Allocate working space. At the first level, all rows are one class."""
     from shoal.workflow.risk.suda_kernels import Space
 
     space = Space(
@@ -245,7 +246,7 @@ def _space(rows: int, levels: int, values: int) -> Space:
 def _explored(
     table: SudaTable, low: int, space: Space, results: Results, report: Steps | None
 ) -> Iterator[tuple[IntArray, IntArray]]:
-    """Search all sets for some rows, beginning with each pair of columns; report the pairs done."""
+    """Search all sets for some rows, one pair of columns after another; report the finished pairs."""
     from shoal.workflow.risk.suda_kernels import explore
 
     columns, most = len(table.codes), len(table.weights) - 1
@@ -288,7 +289,7 @@ def _ordered(masks: IntArray, columns: int) -> IntArray:
     >>> _ordered(np.array([0b110, 0b1001, 0b11, 0b1]), 4).tolist()
     [3, 2, 1, 0]
     """
-    turned = _renamed(masks, np.arange(columns)[::-1])  # reversed: a set with the first column is greater
+    turned = _renamed(masks, np.arange(columns)[::-1])  # reversed: the first column is the highest bit
     return np.lexsort((-turned, _sizes(masks)))
 
 
@@ -314,7 +315,7 @@ NAMES = ("minimal_uniques", "suda", "dis_suda")  # columns with the scores
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """The special uniques of a table with their scores; all arrays have one entry per record, worst first."""
+    """The special uniques of a table with their scores; arrays have one entry per record, worst first."""
 
     texts: Mapping[str, tuple[str | None, ...]] = field(repr=False)  # by column: the text of each code
     codes: Mapping[str, IntArray] = field(repr=False)
@@ -376,16 +377,16 @@ class Special:
 
     size: int  # maximum size of the searched sets
     records: int  # records that have such a set
-    share: float  # of all records
+    share: float  # share of all records
     by_size: tuple[int, ...]  # minimal sample uniques of 1, 2, ... columns
-    sets: tuple[tuple[tuple[str, ...], int], ...]  # with the records that each makes unique, most first
+    sets: tuple[tuple[tuple[str, ...], int], ...]  # with their unique records, most first
     contribution: dict[str, float]  # of each column to the scores
     highest_score: float
     mean_score: float  # over all records
     highest_dis: float  # 0 if there are too many columns for DIS-SUDA
     mean_dis: float
     suda: Suda = field(repr=False, compare=False)  # the scores of every combination
-    dis: FloatArray = field(repr=False, compare=False)  # (combinations,): their DIS-SUDA scores
+    dis: FloatArray = field(repr=False, compare=False)  # (combinations,): the DIS-SUDA scores
 
     def to_dict(self) -> dict[str, Any]:
         """Return the special uniques as plain values."""

@@ -1,8 +1,8 @@
 """The compiled loops of the search for minimal sample uniques.
 
-A set of columns is a bit mask. The search finds the minimal sets of a range of rows with one record each;
-other rows are only compared with these. One bit for each row of the range and each smaller set says whether
-the row is unique on that set.
+A row is a combination, and a set of columns is a bit mask. Only a range of the rows with one record is
+searched at a time; all other rows are only compared with the rows of this range. For each row of the range
+and each smaller set, one bit says whether the row is unique on that set.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from shoal.core.compilation import compiled
 RowArray = NDArray[np.int32]
 ByteArray = NDArray[np.uint8]
 
-_ROWS, _SOUGHT = (1 << 32) - 1, 32  # a cell packs its number of rows (mask) and of rows in the range (shift)
+_ROWS, _SOUGHT = (1 << 32) - 1, 32  # a cell packs two counts: all rows (mask), rows in the range (shift)
 
 
 class SudaTable(NamedTuple):
@@ -45,15 +45,15 @@ class Results(NamedTuple):
     """The results for the rows that are searched."""
 
     unique: ByteArray  # (rows, bytes): a bit for each smaller set on which a row is unique
-    numbers: IntArray  # (rows,): the number of its minimal sets
-    scores: FloatArray  # (rows,): the sum of their weights
+    numbers: IntArray  # (rows,): the number of a row's minimal sets
+    scores: FloatArray  # (rows,): the sum of the weights of these sets
 
 
 @compiled
 def explore(
     table: SudaTable,
     low: int,  # the first row that is searched
-    start: int,  # a set; its classes are computed from those of the set without its lowest column
+    start: int,  # a set; its classes come from those of the set without its lowest column
     below: bool,  # whether to search larger sets, or only to compute the classes of the set
     space: Space,
     results: Results,
@@ -90,9 +90,9 @@ def explore(
 
 @compiled
 def _places(mask: int, choose: IntArray, places: IntArray) -> None:
-    """Compute the bit of a set, then of each set without one of its columns (but never without the lowest).
+    """Compute the bit position of a set, then of each of its subsets that lack one column (not the lowest).
 
-    Sets are ordered by size, and within a size by the sum of choose[column, position in the set].
+    Bits are ordered by the size of the set, then by the sum of choose[column, position in the set].
     """
     level, begin = _bits(mask), 0
     for size in range(1, level - 1):
@@ -115,8 +115,8 @@ def _places(mask: int, choose: IntArray, places: IntArray) -> None:
 def _split(codes: RowArray, values: int, low: int, high: int, level: int, keep: bool, space: Space) -> int:
     """Split the classes at a level by a column; return the number of searched rows that are now unique.
 
-    A class that the column does not split is dropped: no minimal set of its rows contains this set. A class
-    without searched rows is dropped, too.
+    A class that the column does not split is dropped: no minimal set of its rows contains the new set. A
+    class without searched rows is dropped, too.
     """
     rows, begins = space.rows[level], space.begins[level]
     out, out_begins = space.rows[level + 1], space.begins[level + 1]
@@ -186,8 +186,8 @@ def _record(
 ) -> int:
     """Score a set for the rows that are not unique on any of its subsets; return the number of these rows.
 
-    Each given row is unique on the set, but not without its lowest column. If it is unique without another
-    column, an earlier call has recorded this, because that subset has a smaller mask.
+    Each given row is unique on the set, but not on the set without its lowest column. If a row is unique on
+    the set without another column, an earlier call has recorded this: that subset has a smaller mask.
     """
     new = 0
     for row in rows:

@@ -51,7 +51,7 @@ class Sample:
 
 @dataclass(frozen=True)
 class ModelResult:
-    """The result of one model: uniques in the population and in the sample, or the reason for none."""
+    """The result of one model: uniques in the population and in the sample, or why there is no result."""
 
     uniques: float | None
     in_sample: float | None
@@ -61,9 +61,9 @@ class ModelResult:
 def sum_points(count: int) -> tuple[FloatArray, FloatArray]:
     """Return points and weights that sum a smooth function over 1, 2, ... count.
 
-    The first terms are added one by one. Intervals of doubling length follow, summed by Gaussian quadrature
-    for equally weighted integers (Gram polynomials). For functions without a singularity above 1, the error
-    is below rounding.
+    The first terms are added one by one. The other terms form intervals, each twice as long as the one
+    before, which are summed by Gaussian quadrature for equally weighted integers (Gram polynomials). If the
+    function has no singularity above 1, the error is smaller than rounding errors.
 
     >>> points, weights = sum_points(1_000_000)
     >>> len(points), round(float(weights @ (1 / points)), 9)  # the harmonic number of a million
@@ -92,9 +92,9 @@ def _gauss(length: int) -> tuple[FloatArray, FloatArray]:
 
 
 def root(function: Callable[[float], tuple[float, float]], low: float, high: float) -> float:
-    """Find the root of a decreasing function, which returns value and slope, by bounded Newton steps.
+    """Find the root of a decreasing function by bounded Newton steps; it returns its value and slope.
 
-    It must be positive at `low` and negative at `high`; a step out of bounds is replaced by bisection.
+    The function must be positive at `low` and negative at `high`. A step out of bounds becomes a bisection.
 
     >>> round(root(lambda x: (2 - x * x, -2 * x), 0.0, 9.0), 12)
     1.414213562373
@@ -114,7 +114,7 @@ def root(function: Callable[[float], tuple[float, float]], low: float, high: flo
     return x
 
 
-HEAD = 32  # terms of a class that are added one by one; Stirling's series gives the others
+HEAD = 32  # terms of a class that are added one by one; Stirling's series gives the sum of the rest
 MOST = 32.0  # maximum of -log(1 - alpha), where alpha is nearly 1
 AT_THE_END = "Pitman's likelihood is greatest at alpha = 0, the end of its range: the truth may be lower."
 
@@ -148,7 +148,7 @@ def pitman(sample: Sample) -> ModelResult:
         return ModelResult(float(sample.population), float(sample.records))
     fitted = fit(sample)
     log_unique = fitted.log_unique(sample.population)
-    # The share among the records that are unique in the sample.
+    # The share of the sample's unique records that are unique in the population, too.
     log_share = log_unique - fitted.log_unique(sample.records)
     in_sample = sample.of_size(1) * math.exp(min(log_share, 0.0))
     return ModelResult(
@@ -231,7 +231,7 @@ NO_ROOT = "SNB has no solution: no slide negative binomial fits the classes of o
 
 
 def snb(sample: Sample) -> ModelResult:
-    """Estimate by the slide negative binomial model, or say that its equations have no solution."""
+    """Estimate by the slide negative binomial model, or report that its equations have no solution."""
     ones, twos = sample.of_size(1), sample.of_size(2)
     if ones == sample.records:  # a = 0: every class of the population is unique
         return ModelResult(float(sample.population), float(ones))
@@ -249,7 +249,7 @@ def snb(sample: Sample) -> ModelResult:
 def classes_in_population(sample: Sample) -> float:
     """Estimate the number of classes in the population by the modified estimator of Shlosser.
 
-    It is at most the number of classes in the sample plus the number of persons outside it.
+    The result is at most the number of classes in the sample plus the number of persons outside the sample.
     """
     p, sizes, classes = sample.share, sample.sizes, sample.classes
     square, missed = np.log1p(-p * p), np.log1p(-p)
@@ -264,8 +264,8 @@ def classes_in_population(sample: Sample) -> float:
 def _exponent(at: FloatArray, share: float, ratio: float) -> FloatArray:
     """Return the a > 0 with this ratio of classes seen twice to classes seen once; `at` is log(b / (1-b)).
 
-    With c = (1-b) / (1-d) and e = (1-p) c the ratio is p/2 a c (2 + e + a e) / (1 + a e), which grows with
-    a from 0 without bound: one positive root of a quadratic.
+    With c = (1-b) / (1-d) and e = (1-p) c, the ratio is p/2 a c (2 + e + a e) / (1 + a e). It grows with a
+    from 0 without bound, so a is the only positive root of a quadratic equation.
     """
     c = 1 / (share + np.exp(at))
     e = (1 - share) * c
@@ -307,7 +307,7 @@ def zayatz(sample: Sample) -> ModelResult:
 
 
 def seen_once(sizes: FloatArray, records: int, population: int) -> FloatArray:
-    """Return the probability that exactly one record of a class is in the sample, by its population size.
+    """Return the probability that exactly one record of a class is sampled, by its size in the population.
 
     >>> seen_once(np.array([1.0, 2.0, 9.0]), 5, 10).round(6).tolist()
     [0.5, 0.555556, 0.0]
@@ -324,7 +324,7 @@ def seen_once(sizes: FloatArray, records: int, population: int) -> FloatArray:
 
 
 def _log_tail(sizes: FloatArray, terms: int, records: int, population: int) -> FloatArray:
-    """Sum the logarithms of the factors after the first ones, which are smooth or negligible there."""
+    """Sum the logarithms of the factors after the first `terms`; they are smooth or negligible."""
     more: FloatArray = np.maximum(np.minimum(sizes - 1, population - records) - terms, 0.0)
     if not more.any():
         return more
@@ -344,20 +344,20 @@ LARGEST = 10**15  # persons; larger numbers are not exact
 
 @dataclass(frozen=True)
 class Estimate:
-    """How many are unique in the population, and by which model."""
+    """The number of uniques in the population, and the model that estimates it."""
 
     model: str  # the model that was requested
     by: str  # the model that gave the number; "sample" if no model was needed
     uniques: float | None  # expected in the population; None if the model has no solution
     share: float | None  # of the population
     in_sample: float | None  # the sample's records that are expected to be unique in the population too
-    note: str = ""  # which model had no solution and why, or a caveat
+    note: str = ""  # which model had no solution and why, or a warning
 
 
 def estimate(
     sizes: Sequence[int] | IntArray, classes: Sequence[int] | IntArray, population: int, model: str = RULE
 ) -> Estimate:
-    """Estimate the uniques of a population from `classes` of each of the `sizes` in a sample of it.
+    """Estimate the uniques of a population from a sample: it has `classes` classes of each of the `sizes`.
 
     Every model gives the probability that a record which is unique in the sample is unique in the
     population: `in_sample` is this probability times the number of unique records of the sample.
@@ -404,7 +404,7 @@ def _estimate(sample: Sample, model: str, by: str, result: ModelResult) -> Estim
 def population_of(
     records: int, population_size: int | None = None, sampling_share: float | None = None
 ) -> int:
-    """Return the number of persons in the population, from that number or from the sampling share.
+    """Return the number of persons in the population, as given or computed from the sampling share.
 
     >>> population_of(100, sampling_share=0.05)
     2000
@@ -453,7 +453,7 @@ def _sample(sizes: Sequence[int] | IntArray, classes: Sequence[int] | IntArray, 
 def persons_of(
     policy: Policy | None, records: int, size: int | None = None, share: float | str | None = None
 ) -> int | None:
-    """Return the number of persons in the population of a table: as given, else from the policy."""
+    """Return the number of persons in a table's population: as given, else that of the policy, else None."""
     if size is None and share is None and policy is not None:
         size, share = policy.population_size, policy.sampling_share
     if size is None and share is None:
