@@ -1,7 +1,7 @@
-"""Advice: how much information other recodings, or small changes of the policy, retain of the same table.
+"""Advice: how much information is retained by other recodings or after small changes of the policy.
 
-Every entry is the result of a search, and names the options of the command and the policy that lead to it.
-Retained information is compared over the same columns before and after.
+Each advice is the result of a search, with the command's options and the policy that give this result. It is
+compared with what the release retains of the same columns.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ SECONDS = 10.0  # time limit of all searches together
 _LONGEST = 3.0  # maximum seconds of one search
 _LEAST_GAIN = 0.01  # share of the information; a smaller gain is not worth reporting
 _COSTLY = 0.9  # a column that retains a smaller share of its information is reported as costly
-_COLUMNS = 3  # maximum number of reported removals of a column
+_COLUMNS = 3  # maximum number of columns whose removal is advised
 _TRIED = 12  # number of costliest columns whose removal is tried
 _LIMITS = (1, 5, 8, 10, 20)  # percent of the records
 _SAME = 5e-4  # shares that differ by less are shown as equal
@@ -62,7 +62,7 @@ class Advice:
     options: tuple[tuple[str, str], ...]  # of `shoal anonymize`: each option with its value, or ""
     policy: Policy  # the policy that gives this result
     retained: float
-    instead_of: float  # what the release retains of the same columns
+    instead_of: float  # the share that the release retains of the same columns
     suppressed: int
     drawback: str
 
@@ -91,7 +91,7 @@ class _Trial:
 def advice_for(
     release: Release, *, seconds: float = SECONDS, progress: Progress | None = None
 ) -> tuple[Advice, ...]:
-    """Search for alternatives to the release, best first, within a time limit in seconds."""
+    """Search for alternatives to the release for at most `seconds`; return the best first."""
     policy, algorithm = release.policy, release.policy.search_algorithm
     basis = release.basis
     if basis is None or basis.counts.remote or release.separate_column:
@@ -123,7 +123,7 @@ def _loss_of_change(entry: Advice) -> float:
 def with_known_advice(
     advice: Sequence[Advice], release: Release, table: Any, request: PolicyRequest, engine: str | Engine
 ) -> tuple[Advice, ...]:
-    """Add the share retained if only recognized columns are known, for a policy guessed without `known`."""
+    """For a policy guessed without `known`, add what is retained if only recognized columns are known."""
     try:
         with session(table, engine) as s:
             columns = guess_columns_of(s)
@@ -151,7 +151,7 @@ def with_known_advice(
 
 
 def _try(release: Release, basis: Basis, trial: _Trial, seconds: float) -> Advice | None:
-    """Search with a changed policy; None without an acceptable result in the time limit."""
+    """Search with a changed policy; None if there is no acceptable result within the time limit."""
     policy = trial.policy
     names, before = policy.roles.quasi_identifiers, release.policy.roles.quasi_identifiers
     counts = basis.counts if names == before else basis.counts.project([before.index(name) for name in names])
@@ -196,7 +196,7 @@ def _other_recodings(policy: Policy) -> Iterator[_Trial]:
 
 
 def _smaller_changes(release: Release) -> Iterator[_Trial]:
-    """Yield changes that keep the kind of recoding: a higher limit, and columns left out."""
+    """Yield changes that keep the kind of recoding: a higher limit, or without some columns."""
     policy = release.policy
     for share in [share for share in _LIMITS if share * release.records > 100 * release.limit][:2]:
         yield _Trial(
@@ -215,7 +215,7 @@ def _smaller_changes(release: Release) -> Iterator[_Trial]:
 
 
 def costliest(release: Release) -> list[str]:
-    """Return the removable columns that retain least, the costliest first; ties: more values first."""
+    """Return the removable columns that retain least, the costliest first; in a tie, more values first."""
     columns, retained = release.policy.columns, release.retained
     names = [name for name in retained if columns[name].weight <= 1 and columns[name].max_level is None]
     values = {name: len(domain) for name, domain in release.basis.domains.items()} if release.basis else {}
@@ -234,7 +234,7 @@ def advice_table(advice: Sequence[Advice], overall: float) -> Table:
 
 
 def advice_summary(release: Release, advice: Sequence[Advice]) -> str:
-    """Summarize how many columns carry information, which cost most, and what small changes retain."""
+    """Summarize how many columns retain information, which cost most, and what small changes retain."""
     shares = release.retained
     carrying = len(shares) - len(release.columns_without_information)
     carry = "carries" if carrying == 1 else "carry"
@@ -253,7 +253,7 @@ def advice_summary(release: Release, advice: Sequence[Advice]) -> str:
 
 
 def retained_text(entry: Advice, overall: float) -> str:
-    """Write the share that a change retains, and with fewer columns also the share that it replaces."""
+    """Write the share that a change retains; with fewer columns, also the release's share of the same."""
     if abs(entry.instead_of - overall) < _SAME:
         return percent(entry.retained)
     return f"{percent(entry.retained)} of the other columns, instead of {percent(entry.instead_of)}"

@@ -41,9 +41,9 @@ class CandidateNode(PlainValues):
 def candidate_nodes(
     problem: Problem, evaluation: Evaluation, most: int | None = None
 ) -> tuple[CandidateNode, ...]:
-    """Return the candidates of a search, best first; those that it did not evaluate are evaluated now.
+    """Return the candidates of a search, best first; () if the search does not list candidates.
 
-    Empty if the search lists none.
+    A candidate that the search did not evaluate is evaluated now.
     """
     ordered = sorted(_evaluated(problem, evaluation, most), key=cmp_to_key(_order))
     return tuple(
@@ -63,7 +63,7 @@ def _order(first: Evaluation, second: Evaluation) -> int:
 
 
 def _evaluated(problem: Problem, evaluation: Evaluation, most: int | None) -> list[Evaluation]:
-    """Evaluate the candidates; only the `most` best and ties if losses are known without counting."""
+    """Evaluate the candidates; if losses are known without counting, only the `most` best and their ties."""
     known = {candidate.node: candidate for candidate in evaluation.evaluated_candidates}
     nodes = evaluation.candidates
     separable = problem.metric.separable.given(problem.limit > 0)
@@ -96,7 +96,7 @@ def check_candidates_file(
     output: Path | None = None,
     inputs: Mapping[Path, str] | None = None,
 ) -> None:
-    """Raise if candidates cannot or must not be written to a file."""
+    """Raise if candidates cannot be written to a file, or would overwrite a file without permission."""
     if path.suffix.lower() not in ENDINGS:
         raise OutputError(f"Candidates are written as {' or '.join(ENDINGS)}, got {path.name!r}.")
     if output is not None and path.resolve() in {file.resolve() for file in own_files(output)}:
@@ -105,7 +105,7 @@ def check_candidates_file(
 
 
 def write_candidates(candidates: Sequence[CandidateNode], path: Path, *, force: bool) -> None:
-    """Write candidates to a CSV or JSON file, by extension, for its owner only; never a partial file."""
+    """Write candidates to a CSV or JSON file, by extension; only its owner can read it."""
     check_candidates_file(path, force=force)
     text = _csv(candidates) if path.suffix.lower() == ".csv" else _json(candidates)
     with written_whole(path) as file:

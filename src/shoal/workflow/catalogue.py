@@ -71,7 +71,7 @@ def describe(name: str) -> Choice:
 
 
 def builder_options(name: str) -> tuple[Option, ...]:
-    """Return the options of a hierarchy builder; the option with its name, and `sizes`, are required."""
+    """Return the options of a builder. `sizes` and the option that has the builder's name are required."""
     options = (option for option in options_of(BUILDERS[name]) if option.name in READERS)
     needed = (name, "sizes")
     return tuple(replace(option, default=...) if option.name in needed else option for option in options)

@@ -1,4 +1,4 @@
-"""First policies: guessed from a table, and from what an outsider could know and the analyst needs."""
+"""First policies: guessed from a table, what an outsider could know, and what the analyst needs."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ from shoal.workflow.session import AUTO, OpenTable, Session, session
 _MOST_CELLS = 20_000_000  # maximum number of cells (records times columns) for comparing columns
 _MOST_ROWS = 50_000  # maximum number of rows searched; a larger table is sampled
 _SECONDS = 0.5  # limit of a quick search; there are at most two
-_MOST_SECONDS = 3.0  # limit of a second attempt, if the first retained nothing, for example while compiling
+_MOST_SECONDS = 3.0  # limit of a second attempt; the first may retain nothing because code was compiled
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ def first_policy(
 ) -> FirstPolicy:
     """Guess a policy for the table of a session.
 
-    Pass the guesses for its `columns` and an `earlier` policy for the table to avoid further passes over it.
+    With `columns`, guesses for the table's columns, and an `earlier` policy, the table is read less often.
     """
     check_preset(preset)
     k = check_whole("k", request.k)
@@ -153,7 +153,7 @@ def _count(s: Session, guess: Guess) -> tuple[Counts, Domain]:
 
 
 def _compared(guesses: Sequence[Guess], columns: ColumnGuesses) -> frozenset[str]:
-    """Return the columns that may duplicate each other; none if the table is too large to compare them."""
+    """Return the columns to compare for duplicates; none if the table is too large."""
     names = frozenset(
         guess.column
         for guess in guesses
@@ -165,7 +165,7 @@ def _compared(guesses: Sequence[Guess], columns: ColumnGuesses) -> frozenset[str
 def _duplicates(
     s: Session, guesses: Sequence[Guess], records: int, earlier: FirstPolicy | None
 ) -> list[Dependency]:
-    """Return which columns determine others; a sample of a large table rules out most pairs."""
+    """Return which columns determine others; in a large table, a sample excludes most pairs first."""
     names = [guess.column for guess in guesses]
     if earlier is not None and earlier.compared.issuperset(names):
         return [pair for pair in earlier.duplicates if {pair.finer, pair.coarser} <= set(names)]
@@ -233,7 +233,7 @@ def _retained_within(policy: Policy, problem: Problem, seconds: float) -> float 
 
 @dataclass(frozen=True)
 class Outlook:
-    """The share that a quick search retains with a first policy, and if only some columns are known."""
+    """The shares that quick searches retain: with a first policy, and if only some columns are known."""
 
     unrecognized: tuple[str, ...]
     retained: float | None

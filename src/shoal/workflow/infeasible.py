@@ -1,4 +1,4 @@
-"""Errors if no recoding is acceptable, with the limit, the option of a model or the level that works."""
+"""Errors if no recoding is acceptable. They name a limit, an option of a model or a level that works."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _ASK_LESS = "Use fewer quasi-identifiers or a weaker model, such as a smaller k"
 
 
 def nearest_miss(problem: Problem) -> Infeasible:
-    """Return the error with every change that alone makes the most general node acceptable.
+    """Return the error with each single change that makes the most general node acceptable.
 
     If a model is not monotone, a lower node may need a smaller change. Lower nodes are not examined.
     """
@@ -100,7 +100,7 @@ class UnsatisfiableModel:
 def unsatisfiable_models(problem: Problem) -> list[UnsatisfiableModel]:
     """Find the models that even one class of all records violates.
 
-    Models that depend only on class sizes are left out: they need more records, which another error states.
+    Models that depend only on class sizes are left out: they need more records, see `too_few_records`.
     """
     everything = {
         column: np.zeros(len(hierarchy.labels[0]), np.int64)
@@ -133,7 +133,7 @@ def _unsatisfiable(model: Model, label: str, one_class: Classes) -> tuple[str, s
 
 
 def _weaker_models(problem: Problem, classes: Classes) -> list[tuple[int, Model]]:
-    """Return, for each model separately, its index and the strongest options that the top node meets."""
+    """Return weaker models that each, as the only change, make the top node acceptable, with their index."""
     weaker_models = []
     suppressed = problem.violations(classes)
     for index, model in enumerate(problem.models):
@@ -150,7 +150,7 @@ def _weaker_models(problem: Problem, classes: Classes) -> list[tuple[int, Model]
 
 
 def _levels_needed(problem: Problem) -> dict[str, int]:
-    """Return, for each column alone, the lowest max_level that makes the most general node acceptable."""
+    """Return each column's lowest max_level that, as the only change, makes the top node acceptable."""
     lattice = problem.lattice
     groups = [[lattice.columns[c] for c in axis] for axis in lattice.axes]
     heights = dict(zip(lattice.columns, lattice.heights, strict=True))
@@ -176,7 +176,7 @@ def _changed_options(model: Model, other: Model) -> dict[str, Any]:
 
 
 def _labels(models: Sequence[Model]) -> list[str]:
-    """Return distinct labels: the name, with its column if the name repeats, and a number if both repeat."""
+    """Return distinct labels: the name; with the column if names repeat, and a number if both repeat."""
     labels = [MODELS.name_of(model) for model in models]
     columns = [getattr(model, "column", None) or model.unit_column for model in models]
     pairs = zip(labels, columns, strict=True)

@@ -1,4 +1,4 @@
-"""Inspect a table before a run: its columns, the labels of each level, the fit of each rule, its rows."""
+"""Inspect a table before a run: its columns and rows, hierarchy labels, and how hierarchy rules fit."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def guess(table: Any, *, engine: str | Engine = AUTO) -> list[Guess]:
 
 
 def guess_columns_of(s: Session, columns: dict[str, tuple[Domain, IntArray]] | None = None) -> ColumnGuesses:
-    """Guess the role and hierarchy of every column; add its values and their records to `columns`."""
+    """Guess the role and hierarchy of every column; put values and record counts into `columns`."""
     check_header(s.text_names)
     guesses: list[Guess] = []
     records, total = 0, len(s.columns)
@@ -68,14 +68,14 @@ HierarchyRows = Sequence[Sequence[str]]  # rows of a file: each value with its g
 
 @dataclass(frozen=True)
 class Preview:
-    """The labels of a column's values at each level. It contains values, so it is for the custodian only."""
+    """The labels of a column's values at each level. Only the custodian may see it: it contains values."""
 
     column: str
     builder: str
     groups: tuple[int, ...]  # number of groups at each level
     examples: tuple[tuple[str, ...], ...]  # for each value shown: its labels from level 0 to the top
     hierarchy: Hierarchy = field(repr=False, compare=False)
-    order: Sequence[int] = field(default=(), repr=False, compare=False)  # of the values; () is code order
+    order: Sequence[int] = field(default=(), repr=False, compare=False)  # of the codes; () if ascending
 
     @property
     def height(self) -> int:
@@ -83,7 +83,7 @@ class Preview:
         return len(self.groups) - 1
 
     def tree(self, most: int = 12) -> dict[str, Any]:
-        """Return the hierarchy as a tree: at most `most` branches per node, then the number of the others."""
+        """Return the hierarchy as a tree: at most `most` branches per node, and the number of other ones."""
         bound = self.hierarchy
         below: list[list[list[int]]] = [[[] for _ in labels] for labels in bound.labels]
         order: Sequence[int] = self.order or range(len(bound.labels[0]))
@@ -111,7 +111,7 @@ class Preview:
 
 @dataclass(frozen=True)
 class ValueSummary:
-    """The most frequent values of a column, and its distribution; for the custodian only."""
+    """The most frequent values of a column, and its distribution; only the custodian may see it."""
 
     samples: tuple[str, ...]
     bars: tuple[int, ...]  # number of records in equal parts of a range, or with the most frequent values
@@ -135,7 +135,7 @@ class Inspection:
     records: int
     columns: tuple[Guess, ...]
     domains: Mapping[str, Domain] = field(repr=False)
-    read_notes: tuple[str, ...] = ()  # on how the table was read
+    read_notes: tuple[str, ...] = ()  # about how the table was read
     value_counts: Mapping[str, IntArray] = field(default_factory=dict, repr=False)  # per distinct value
 
     @property
@@ -149,7 +149,7 @@ class Inspection:
         return notes_on(self.columns)
 
     def preview(self, column: str, spec: Any, rows: HierarchyRows = (), *, values: int = 8) -> Preview:
-        """Apply a hierarchy, as in a policy, to all values of a column; `rows` are the rows of its file."""
+        """Apply a hierarchy, written as in a policy, to a column's values; `rows` are those of its file."""
         if column not in self.domains:
             raise UnknownName(column, "column", self.names)
         builder = parse(column, spec)
@@ -185,7 +185,7 @@ class Inspection:
         return ValueSummary(samples, tuple(bars.astype(int).tolist()), ends)
 
     def _order(self, column: str) -> Sequence[int]:
-        """Return the codes of a column's values, numbers in ascending order, other texts last."""
+        """Return the codes of a column's values: first numbers in ascending order, then other texts."""
         texts = self.domains[column].texts
         guess = self.columns[self.names.index(column)]
         if guess.kind != "number":
@@ -210,7 +210,7 @@ def inspect(table: Any, *, engine: str | Engine = AUTO, progress: Progress | Non
 
 
 def table_endings() -> tuple[str, ...]:
-    """Return the file extensions that can be read; those of other programs only if a reader is installed."""
+    """Return the extensions of readable files; other programs' formats only if their reader is installed."""
     from shoal.engines.duckdb.engine import DuckDb
     from shoal.engines.frames import READERS
 
@@ -221,7 +221,7 @@ def table_endings() -> tuple[str, ...]:
 def hierarchy_rows(
     path: str | Path, column: str, *, name: str | None = None
 ) -> tuple[list[list[str]], str | None]:
-    """Read the file of a hierarchy: a row per value, from the value up, and a note on its encoding."""
+    """Read a hierarchy file: rows with a value and then its groups, and a note on the file's encoding."""
     rows, note = csv_rows(Path(path), column, name)
     return [list(row) for row in rows], note
 

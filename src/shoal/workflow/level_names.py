@@ -22,7 +22,7 @@ from shoal.wording import percent, plural
 
 AS_IS = "as it is"
 REMOVED = "removed"
-_UNITS = {"month": "month", "mon": "month", "week": "week", "day": "day"}  # of ages, in the column's name
+_UNITS = {"month": "month", "mon": "month", "week": "week", "day": "day"}  # units in names of age columns
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class LevelNames:
         return f"{column} {self.name(column, level)}"
 
     def describe(self, node: Mapping[str, int], *, unchanged: bool = True) -> str:
-        """Return the levels of a node in words; those of unchanged columns can be left out."""
+        """Return the levels of a node in words; unchanged columns can be left out."""
         phrases = [self.phrase(name, level) for name, level in node.items() if level or unchanged]
         return ", ".join(phrases) or "every column as it is"
 
@@ -72,7 +72,7 @@ def _name(builder: Builder | None, hierarchy: Hierarchy, level: int) -> str:
 
 
 def _by_rule(builder: Builder, column: str, level: int) -> str:
-    """Name a level by the rule that makes it; "" if the rule says nothing about it."""
+    """Name a level by its hierarchy rule; "" if the rule gives it no name."""
     if isinstance(builder, Intervals):
         return _band(builder, column, level)
     if isinstance(builder, Cuts) and level <= len(builder.cuts):

@@ -39,19 +39,19 @@ _MOST_CELLS = 10**9  # classes times values: the ordered distance visits every v
 
 @dataclass(frozen=True)
 class ColumnMeasurement:
-    """The settings that all classes meet for one sensitive column; None, with a note, if there is none."""
+    """The strictest settings that all classes meet for a sensitive column; None, with a note: no setting."""
 
     column: str
     distinct_l: int
     entropy_l: float
-    recursive_c: float  # with l = distinct_l; any c above it holds
+    recursive_c: float  # with l = distinct_l; every larger c holds
     t_equal: float
     t_ordered: float | None
     alpha: float
     basic_beta: float
     enhanced_beta: float | None
-    delta: float | None  # any delta above it holds
-    delta_present_only: float  # likewise
+    delta: float | None  # every larger delta holds
+    delta_present_only: float  # every larger delta holds
     notes: tuple[str, ...]
 
 
@@ -109,7 +109,7 @@ _MODELS = {
 
 
 def _rounded(value: float | None, *, down: bool) -> str:
-    """Format with four decimals, rounded in the direction in which the model holds."""
+    """Format with four decimals, rounded to the side on which the model holds."""
     if value is None or isinstance(value, int):
         return "none" if value is None else f"{value:,}"
     units = math.floor(value * 10_000 + 1e-6) if down else math.ceil(value * 10_000 - 1e-6)
@@ -163,7 +163,7 @@ def measured(columns: Sequence[str], counts: Counts, domains: Mapping[str, Domai
 
 
 def about_itself(counts: Counts, domains: Mapping[str, Domain]) -> dict[str, Sensitive]:
-    """Describe sensitive columns without a policy: the reference is the table, and the order is natural."""
+    """Describe sensitive columns without a policy: the reference is the table, and values sort naturally."""
     described = {}
     for name, frequencies in reference_of(counts, domains).items():
         totals = np.array([number for _, number in frequencies], np.int64)

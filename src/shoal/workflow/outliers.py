@@ -39,7 +39,7 @@ class Outliers(PlainValues):
     k: int
     levels: Mapping[str, int]
     tested: int  # number of sets of columns
-    found: tuple[Outlier, ...]  # the sets with rare combinations, those with the most first
+    found: tuple[Outlier, ...]  # the sets with rare combinations; most rare combinations first
     columns: tuple[Outlier, ...]  # for each column, the rare combinations that contain it
     records: int  # the number of records with a rare combination
 
@@ -67,7 +67,7 @@ def mu_argus_of(policy: Policy) -> MuArgus | None:
 
 
 def generalizing(policy: Policy, levels: Mapping[str, int], option: str = "generalize") -> Policy:
-    """Return the policy with columns that mu-Argus generalizes further."""
+    """Return the policy with minimum levels for columns that mu-Argus shall generalize further."""
     algorithm = mu_argus_of(policy)
     if algorithm is None:
         raise UsageError(

@@ -13,7 +13,7 @@ DEFAULT_K = 5
 
 @dataclass(frozen=True)
 class PolicyRequest:
-    """The answers `known` and `keep`, k, and entries that replace those of the guessed policy."""
+    """`known`, `keep` and k, and entries that replace entries of the guessed policy."""
 
     known: object = None
     keep: object = None
@@ -22,7 +22,7 @@ class PolicyRequest:
 
 
 def check_alone(**answers: object) -> None:
-    """Raise if there are answers although a policy is given."""
+    """Raise if settings for a guess are given although a policy is given."""
     for option, value in answers.items():
         if value is not None:
             end = "Write it into that policy" if option == "k" else "Leave one of them out"

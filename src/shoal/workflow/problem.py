@@ -52,7 +52,7 @@ def count(
 def sensitive_info(
     policy: Policy, counts: Counts, domains: Mapping[str, Domain], reference: Reference | None = None
 ) -> dict[str, Sensitive]:
-    """Describe the sensitive columns; the reference is the counted table, or the whole input if it is given.
+    """Describe the sensitive columns. They are compared with `reference`, by default the counted table.
 
     Values that occur only in the reference get codes after those of the table.
     """
@@ -120,7 +120,7 @@ def order_of(texts: Sequence[OptionalText], listed: Sequence[str] = ()) -> IntAr
 def with_population(
     policy: Policy, table: OpenTable, counts: Counts, domains: Mapping[str, Domain]
 ) -> tuple[Counts, dict[str, Domain]]:
-    """Count the population into the same combinations; its additional values get codes after the sample's."""
+    """Add the population to the combinations; values that only it has get codes after the sample's."""
     path = policy.population
     if path is None:
         return counts, dict(domains)
@@ -190,7 +190,7 @@ def _totals(codes: IntArray, counts: IntArray, domain: Domain) -> list[tuple[Opt
 def above_reference(
     reference: Sequence[tuple[OptionalText, int]], frequencies: Sequence[tuple[OptionalText, int]]
 ) -> int:
-    """Count the values that occur more often than in the reference, or that the reference lacks."""
+    """Count the values that occur more often than in the reference, or do not occur in the reference."""
     known = dict(reference)
     texts = _as_in_reference([text for text, _ in frequencies], known)
     return sum(known.get(text, 0) < number for text, (_, number) in zip(texts, frequencies, strict=True))
@@ -202,7 +202,7 @@ def counted(
     sensitive: Sequence[str] | None = None,
     label: str | None = None,
 ) -> tuple[Counts, dict[str, Domain]]:
-    """Count the combinations of an open table; without `sensitive`, with all columns that plug-ins need."""
+    """Count the combinations of an open table; `sensitive` is by default all that plug-ins need."""
     check_columns(policy, table.columns)
     for name in table.engine.durations(table.table):
         if name in policy.roles.quasi_identifiers:
@@ -234,8 +234,8 @@ def _merge_alike(
 ) -> tuple[Counts, dict[str, Domain]]:
     """Merge values with the same bounds in columns that are released as bounds.
 
-    Values that are not numbers (null, codes for unknown) have no bounds; 5 and 5.0 have the same. A model
-    that holds for two classes need not hold for their union, so the values are merged before the search.
+    Values that are not numbers (null, codes for unknown) have no bounds; 5 and 5.0 have the same bounds. A
+    model that holds for two classes may not hold for their union, so values are merged before the search.
     """
     maps = {}
     for index, name in enumerate(policy.roles.quasi_identifiers):
@@ -259,7 +259,7 @@ def _same_bounds(rule: Builder, texts: Sequence[str | None]) -> IntArray:
             if number is not None:
                 bounds = cell_number(number)
             elif rule.uncovered is None:
-                bounds = text  # is refused later
+                bounds = text  # refused later
         codes.append(known.setdefault(bounds, len(known)))
     return np.array(codes, np.int64)
 
@@ -330,7 +330,7 @@ def limit_for(policy: Policy, records: int) -> int:
 
 
 def separate_column(policy: Policy) -> str | None:
-    """Return the sensitive column that the algorithm releases in a second table, if it does so."""
+    """Return the sensitive column that the algorithm releases in a second table, or None."""
     algorithm = policy.search_algorithm
     if algorithm is None or not algorithm.separates_sensitive:
         return None
@@ -351,7 +351,7 @@ def separate_column(policy: Policy) -> str | None:
 
 
 def check_columns(policy: Policy, columns: tuple[str, ...]) -> None:
-    """Fail closed: the policy and the table must name the same columns."""
+    """Raise unless policy and table name the same columns, so that no column is released unnoticed."""
     missing = [name for name in policy.columns if name not in columns]
     if len(missing) == len(policy.columns):
         raise PolicyError(no_such_columns())

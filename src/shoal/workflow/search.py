@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from shoal.core.recoding.matching import Saved
 
 
-_DESCENT_SECONDS = 2.0  # to find a node after a search that found none in time
-_FINISHING_SECONDS = 10.0  # for refine, cells and local, even if the search has used up its time
+_DESCENT_SECONDS = 2.0  # to find a node if the search has found none in its time
+_FINISHING_SECONDS = 10.0  # for refine, cells and local, even if the search has used all its time
 _RAISE_MEMORY = Change("memory_limit", action="Raise {}")
 
 
@@ -50,11 +50,11 @@ def search(
     fallback: bool = False,
     progress: Progress | None = None,
 ) -> tuple[str, Evaluation]:
-    """Search with an algorithm, or with the first that can prove the optimum; also return its name.
+    """Search with an algorithm (default: the first that can prove the optimum); return its name, too.
 
-    `refine` and `cells` release records that the node of least loss suppresses. `local` gives every class
-    labels at its own levels, at most this many in a cell. With `fallback`, steepest descent finds a node if a
-    search finds none in time and the most general node is acceptable.
+    `refine` and `cells` release records that the node of least loss suppresses. If `local` is above 0, every
+    class gets labels at its own levels, at most `local` labels in a cell. With `fallback`, steepest descent
+    finds a node if the search finds none in time and the most general node is acceptable.
     """
     chosen = algorithm or automatic(problem)
     name = ALGORITHMS.name_of(chosen)
@@ -66,13 +66,13 @@ def search(
         from shoal.workflow.infeasible import too_few_records
 
         raise too_few_records(problem)
-    searched = without_idle_levels(problem) if algorithm is None else problem  # else all nodes are searched
+    searched = without_idle_levels(problem) if algorithm is None else problem  # else: all nodes
     evaluate = Evaluator(searched, seconds=seconds, progress=progress)
     try:
         with interruptible(), compile_events(quiet) as timer:
             evaluate.compiling = lambda: timer.seconds
             result = _search_in_time(evaluate, chosen, seconds, fallback=fallback)
-            stopped_early = evaluate.stopped  # before the result could be refined
+            stopped_early = evaluate.stopped  # before the result was refined
             if not stopped_early:
                 result = _finished(evaluate, result, refine=refine, cells=cells, local=local)
             if evaluate.stopped and not accepts_best(retained(recode(searched, result))):
@@ -103,7 +103,7 @@ def _infeasible(problem: Problem, chosen: Algorithm, name: str) -> Infeasible:
 def _search_in_time(
     evaluate: Evaluator, chosen: Algorithm, seconds: float | None, *, fallback: bool
 ) -> Evaluation:
-    """Search until the time is up; then return the best node so far with a lower bound of the loss."""
+    """Search; at the time limit, return the best node found so far with a lower bound of the loss."""
     problem, nodes = evaluate.problem, isinstance(chosen, NodeSearch)
     try:
         result = chosen.search(problem, evaluate)
@@ -141,7 +141,7 @@ def retained(result: Recoded) -> float:
 
 
 def without_idle_levels(problem: Problem) -> Problem:
-    """Fix columns with one value at their lowest level; higher levels give the same classes, no less loss."""
+    """Fix columns with one value at their lowest level: higher levels change no class and lose no less."""
     lattice = problem.lattice
     single = [len(hierarchy.labels[0]) == 1 for hierarchy in problem.hierarchies]
     idle = [axis for axis, columns in enumerate(lattice.axes) if all(single[column] for column in columns)]
@@ -150,7 +150,7 @@ def without_idle_levels(problem: Problem) -> Problem:
 
 
 def _cannot_honour(name: str, refusal: Refusal, problem: Problem) -> CannotHonour:
-    """Return the error for a refusal; without advice in the refusal, it names an algorithm that works."""
+    """Return the error for a refusal. If the refusal has no advice, the error names a suitable algorithm."""
     suitable = ALGORITHMS.name_of(automatic(problem))
     advice = refusal.advice or (Change(action=f"Use {suitable!r} or 'auto'"),)
     return CannotHonour(refusal.reason, algorithm=name, advice=advice)
@@ -191,7 +191,7 @@ def _cannot_finish(problem: Problem, *, refine: bool, cells: Cells, local: bool)
 def _finished(
     evaluate: Evaluator, result: Evaluation, *, refine: bool, cells: Cells, local: int
 ) -> Evaluation:
-    """Refine a node within a separate time limit, even if the search has used up its time."""
+    """Refine a node within a separate time limit, even if the search has used all its time."""
     evaluate.allow(_FINISHING_SECONDS)
     try:
         if local:
@@ -250,7 +250,7 @@ class Recoded:
     recoding: Recoding
     classes: Classes
     suppressed: BoolArray  # (classes,)
-    labelled: Counts | None = None  # the same counts with labels, if the search had none
+    labelled: Counts | None = None  # the same counts with labels, if the search used counts without labels
 
     @cached_property
     def losses(self) -> dict[str, float]:
@@ -260,8 +260,8 @@ class Recoded:
     def can_mask(self, domains: Mapping[str, Domain]) -> bool:
         """Return whether suppressed records can be kept masked.
 
-        They must have enough records, and persons, for a class of every model. Models of the whole table
-        must hold with masked records as one more class. No released class may equal masked records.
+        Every model must accept a class with their numbers of records and persons. Models of the whole table
+        must hold with the masked records as a further class. No released class may equal masked records.
         """
         if self.classes.sizes[self.suppressed].sum() < self.problem.least_size:
             return False
@@ -283,7 +283,7 @@ class Recoded:
         for column, (name, labels) in enumerate(
             zip(self.recoding.columns, self.recoding.labels, strict=True)
         ):
-            if labels is None:  # a group is a value; that of blanked cells comes last
+            if labels is None:  # groups are values; the last is of blanked cells
                 shown = np.array([*[not text for text in domains[name].texts], True])
             else:
                 cell_labels = zip(*labels.values(), strict=True)
@@ -306,7 +306,7 @@ def losses_by_metric(recoded: Recoded, labelled: Counts | None = None) -> dict[s
     """Measure a result by every registered metric with its default options, and by the policy's.
 
     A metric that needs the label is left out if labels were not counted. A metric that needs levels is left
-    out if some group belongs to no level. `labelled` are the counts with labels, if the search had none.
+    out if a group belongs to no level. `labelled`: the counts with labels, if the search used others.
     """
     if labelled is not None and label_of(labelled) is not None and label_of(recoded.problem.counts) is None:
         problem = replace(recoded.problem, counts=labelled)
@@ -325,7 +325,7 @@ def losses_by_metric(recoded: Recoded, labelled: Counts | None = None) -> dict[s
 
 
 def _metrics(of_policy: Metric) -> Iterator[tuple[str, Metric]]:
-    """Yield every metric that can be made without options, and that of the policy if it has options."""
+    """Yield every metric that needs no options, and the policy's metric if it has options."""
     plain = []
     for name in METRICS:
         try:
@@ -338,7 +338,7 @@ def _metrics(of_policy: Metric) -> Iterator[tuple[str, Metric]]:
 
 
 def _written(metric: Metric) -> str:
-    """Write a metric with the options that are not its defaults, as the command line reads it."""
+    """Write a metric as the command line reads it, with the options that are not defaults."""
     values = {
         field.name: getattr(metric, field.name)
         for field in fields(metric)  # type: ignore[arg-type]

@@ -36,11 +36,11 @@ class RemoteTable:
     table: str  # NAME or SCHEMA.NAME
     address: str = field(repr=False)  # of Ibis
     releases: str | None = None  # the schema in which releases may be written as new tables
-    folder: Path | None = None  # of the files that accompany such a table
+    folder: Path | None = None  # for the files that belong to such a release
 
     @property
     def in_postgres(self) -> bool:
-        """Whether it is in PostgreSQL, to which releases can be written, too."""
+        """Whether it is in PostgreSQL. Releases can be written there, too."""
         return self.address.lower().startswith(("postgres:", "postgresql:"))
 
 
@@ -51,7 +51,7 @@ class OpenTable:
     engine: Engine
     table: Any  # in the form of the engine
     role: str = "table"  # its name in messages
-    files: Engine | None = None  # opens files, if the engine does not
+    files: Engine | None = None  # opens files if the engine cannot
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -86,7 +86,7 @@ class Session:
         self.source = source
         self.engine = engine
         self.progress = progress
-        self.files: Engine | None = None  # reads and writes files, if the engine does not
+        self.files: Engine | None = None  # reads and writes files if the engine cannot
         self._folder: Path | None = None
         self._disconnect: Callable[[], object] = lambda: None
         self._role = role
@@ -121,7 +121,7 @@ class Session:
         self._disconnect()
 
     def target(self, output: str | Path) -> Target:
-        """Describe an output; for a table in a database, a Path is a file, a str a table there."""
+        """Describe an output. If the input is in a database, a Path means a file, and a str a table there."""
         if self.files is None:
             return self.engine.target(output)
         if isinstance(output, Path):
@@ -158,7 +158,7 @@ class Session:
         return self.table.count(columns, sensitive)
 
     def sample(self, step: int) -> OpenTable:
-        """Return about one row in `step` of the table; the table itself if that is no faster."""
+        """Return about every `step`-th row of the table; the table itself if sampling is not faster."""
         if step not in self._samples:
             opened = self.table
             self._samples[step] = opened.with_table(self.engine.sample(opened.table, step))

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from shoal.workflow.release.release import Release
 
 
-_MUCH = 0.5  # a result is poor if a larger share of records is suppressed, or of information is lost
+_MUCH = 0.5  # a result is poor if more than this share of the records or of the information is lost
 
 _IN_TIME = "; if time runs out, the best so far"
 
@@ -35,7 +35,7 @@ PROVEN = {
 
 
 def model_statements(policy: Policy) -> list[str]:
-    """State what each model guarantees for a release by this policy, if the algorithm guarantees it."""
+    """State what each model guarantees for a release by this policy, unless the algorithm does not."""
     algorithm = policy.search_algorithm
     if algorithm is not None and algorithm.guarantee is Guarantee.NONE:
         models = " and ".join(_model(name, options) for name, options in map(named, policy.models))
@@ -86,7 +86,7 @@ def _others(policy: Policy) -> list[str]:
 def choice_statement(
     policy: Policy, node: Mapping[str, int] | None = None, names: LevelNames | None = None
 ) -> str:
-    """Say which of the acceptable recodings is chosen; `node` has the levels, if they are given."""
+    """Say which of the acceptable recodings is chosen. `node` has the levels if they are fixed."""
     if node is not None:
         numbers = ", ".join(f"{name} {level}" for name, level in node.items())
         levels = numbers if names is None else names.describe(node)
@@ -108,7 +108,7 @@ def choice_statement(
 
 
 def _finishing(policy: Policy) -> str:
-    """Say what is done after the search for a node; "" if nothing is."""
+    """Say what is done after the search for a node; "" if nothing is done."""
     finishing = policy.finishing
     if finishing["local"]:
         text = (
@@ -127,7 +127,7 @@ def _finishing(policy: Policy) -> str:
 
 
 def labels_statement(policy: Policy) -> str:
-    """Say that a cell of local recoding may name several labels; "" if it may not."""
+    """Say that a cell of local recoding may name several labels; "" if each cell has one label."""
     labels = policy.finishing["local"]
     return f" A cell may name up to {labels} labels; the value is under one of them." if labels > 1 else ""
 
@@ -230,7 +230,7 @@ def is_ruined(suppressed: int, records: int) -> bool:
 
 
 def removal_statement(profile: Profile, node: Mapping[str, int]) -> str:
-    """Say which columns a node generalizes to a top level with only one label; "" if none."""
+    """Say which columns a node generalizes to a top level with only one label; "" if there are none."""
     names = [
         name
         for name, height in zip(profile.lattice.columns, profile.lattice.heights, strict=True)

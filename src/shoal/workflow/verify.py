@@ -116,11 +116,11 @@ class ModelCheck:
 
     model: str
     options: dict[str, Any]
-    passed: bool | None  # None: the release alone does not show whether it holds
+    passed: bool | None  # None: the release alone does not show whether the model holds
     violating_classes: int
     violating_records: int
-    reason: str | None = None  # why it cannot be checked
-    command: str | None = None  # a command that checks it
+    reason: str | None = None  # why the model cannot be checked
+    command: str | None = None  # a command that checks the model
 
     @property
     def violation(self) -> str:
@@ -159,10 +159,10 @@ class Verification(HasDocument):
     smallest_class: int
     masked: int  # records kept with all quasi-identifiers and sensitive values blanked
     models: tuple[ModelCheck, ...]
-    reasons: tuple[str, ...]  # why it is not verified
-    unchecked: tuple[str, ...] = ()  # models that the release alone cannot prove; it is not verified then
+    reasons: tuple[str, ...]  # why the release is not verified
+    unchecked: tuple[str, ...] = ()  # models that could not be checked; if any, the release is not verified
     exposure: Exposure = field(default=Exposure(), repr=False)  # of the classes that were counted
-    wildcards: bool = False  # if blanks match every value: sizes count the records that match a record
+    wildcards: bool = False  # True: a blanked cell matches every value, and sizes count matching records
 
     def to_dict(self) -> dict[str, Any]:
         """Return the verification as plain values."""
@@ -208,12 +208,12 @@ def verify(
 ) -> Verification:
     """Count a release and check it against every model of a policy.
 
-    `release` is a file, a table, or the result of `anonymize` or `apply`, which knows its recipe and whether
-    its empty records are masked. The `recipe` of the release, or the whole input as `reference`, gives how
-    often each sensitive value occurs in the input. Without it, a model that compares classes with the whole
-    input cannot be checked, and the release is not verified. With both, the input is recoded again to count
-    the persons of a `unit` column that the release does not contain. `sensitive_table` is the second table of
-    a release by anatomy; without it, the file next to the release is read.
+    `release` is a file, a table, or the result of `anonymize` or `apply`. Such a result knows its recipe and
+    whether its empty records are masked. `recipe`, the release's recipe, or `reference`, the whole input,
+    tells how often each sensitive value occurs in the input. Without both, a model that compares classes with
+    the whole input cannot be checked, and the release is not verified. With both, the input is recoded again
+    to count the persons of a `unit` column that the release does not contain. `sensitive_table` is the second
+    table of a release by anatomy; by default, the file next to the release is read.
     """
     masks, known_recipe, second, release = _known_of(release)
     recipe = known_recipe if recipe is None else recipe
@@ -257,14 +257,14 @@ def _known_of(release: Any) -> tuple[bool | None, Any, Any, Any]:
 
 @dataclass(frozen=True)
 class VerifyCommands:
-    """The commands that check what the release alone cannot prove."""
+    """The commands that check models for which the release alone is not enough."""
 
     reference: str  # models that compare with the whole input
     persons: str  # models that count persons
 
 
 def _commands(release: Any, policy: Any, recipe: Any, engine: str | Engine) -> VerifyCommands:
-    """Return the commands with the known files; others are placeholders."""
+    """Return the commands. Known files are filled in; unknown files are placeholders."""
     recipe = _recipe_file(release) if recipe is None else recipe
     files = [
         shlex.quote(str(file)) if isinstance(file, str | Path) else name
@@ -326,12 +326,12 @@ def judge(
     recoded: Callable[[Sequence[str]], OpenTable] | None = None,
     commands: VerifyCommands | None = None,
 ) -> Verification:
-    """Check a release; `reference` is how often sensitive values occur in the whole input, if known.
+    """Check a release. `reference` tells how often sensitive values occur in the whole input, if known.
 
-    `masks`: whether it contains masked records. If this is unknown and the policy masks, records without any
-    value count as masked. If they are too few to be masked, they are checked as an ordinary class instead.
-    `wildcards`: whether a blanked cell matches every value (default: as in the policy). `recoded` recodes
-    the input again and keeps the given columns.
+    `masks`: whether the release contains masked records. If this is unknown and the policy masks records,
+    records without any value count as masked. If these are too few to be masked, they are checked as an
+    ordinary class instead. `wildcards`: whether a blanked cell matches every value (default: as in the
+    policy). `recoded` recodes the input again and keeps the given columns.
     """
     wildcards = policy.wildcards if wildcards is None else wildcards
     check = partial(
@@ -409,7 +409,7 @@ def _judge_release(
 
 
 def _with_columns(table: OpenTable, quasi: Sequence[str]) -> OpenTable:
-    """Return a table that was recoded by a recipe, or raise if it does not have these quasi-identifiers."""
+    """Return a table that a recipe recoded; raise if it does not have these quasi-identifiers."""
     if not set(quasi) <= set(table.columns):
         raise NotRecoded("its recipe has other quasi-identifiers than the policy")
     return table
@@ -433,7 +433,7 @@ def _judge_groups(
     separate: str,
     unchecked: Mapping[int, tuple[str, str | None]],
 ) -> Verification:
-    """Check a release whose sensitive column is in a second table, by groups."""
+    """Check a release whose sensitive column is in a second table, group by group."""
     from shoal.workflow.release.sensitive_table import count_groups, find_second_table
 
     second = find_second_table(release, s.engine, sensitive_table)
@@ -454,7 +454,7 @@ class _CountedClasses:
     matches: Classes | None = None  # the records that match each class, if blanks match every value
 
     def judged_by(self, model: Model) -> Classes:
-        """Return what a model is checked on: matching records if it needs only sizes, else the classes."""
+        """Return the classes for a model: with matching records if the model needs only sizes."""
         return self.matches if self.matches is not None and model.sizes_suffice else self.classes
 
 
@@ -525,7 +525,7 @@ def _check_reference(released: Reference, reference: Reference, masked: int = 0)
 def _lacking(
     policy: Policy, units: Sequence[str], reference: Reference, commands: VerifyCommands | None
 ) -> dict[int, tuple[str, str | None]]:
-    """Return, by the index of a model, why it cannot be checked and the command that checks it."""
+    """Return, by model index, why a model cannot be checked, and the command that checks it."""
     reasons: dict[int, tuple[str, str | None]] = {}
     for index, model in enumerate(policy.privacy_models):
         columns = model.sensitive(policy.roles.sensitive)
@@ -592,7 +592,7 @@ def _judge(
 
 
 def _too_few_masked_persons(model: Model, table: _CountedClasses) -> list[str]:
-    """Return a reason if a model counts persons, and masked records belong to fewer than it needs."""
+    """Return a reason if masked records belong to fewer persons than a model needs."""
     if model.unit_column is None or not table.masked.any():
         return []
     persons = int(table.classes.units(model.unit_column)[table.masked].sum())
@@ -608,7 +608,7 @@ def _with_cause(
     columns: int,
     commands: VerifyCommands,
 ) -> Verification:
-    """Advise giving the recipe if models hold only when a blanked cell matches every value."""
+    """Advise to pass the recipe if models hold only when a blanked cell matches every value."""
     matches = _matches(released.classes.counts, released.domains, columns)
     checks, unchecked = list(verification.models), list(verification.unchecked)
     for index, (check, model) in enumerate(zip(checks, policy.privacy_models, strict=True)):
