@@ -1,1 +1,1 @@
-"""What a column holds, and whether it identifies persons, judged by its name and its values."""
+"""Guesses from names and values: what a column contains, and whether it identifies persons."""

@@ -1,4 +1,4 @@
-"""The format of most dates in a column, and the calendar units that merge some of them."""
+"""The format of most dates in a column, and the calendar units that merge some of these dates."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from shoal.columns.values import MOST
 from shoal.core.arrays import BoolArray, FloatArray, IntArray
 from shoal.core.hierarchy.dates import AFTER_DAYS, Moments, day_or_time, may_read, moments, not_after
 
-MAJORITY = 0.5  # a column holds dates if the share of records with a date is larger
-_YEARS = (1000, 2400)  # digits with a year outside this range do not count as dates
+MAJORITY = 0.5  # a column contains dates if more than this share of the records has a date
+_YEARS = (1000, 2400)  # a date with a year outside this range does not count
 _TRIED = 40  # the number of values that a format is tested on first
 
 _DAYS = (
@@ -37,11 +37,11 @@ _TIMES = ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p", "T%H:%M", "T%H
 
 @dataclass(frozen=True)
 class DateFormat:
-    """A format, the dates that it parses, and the latest date that a two-digit year may mean."""
+    """A date format, and the texts of a column parsed with it."""
 
     style: str | None  # None: ISO dates
     moments: Moments
-    latest: date | None
+    latest: date | None  # the latest date that a two-digit year may mean
 
     @property
     def read(self) -> BoolArray:
@@ -50,7 +50,7 @@ class DateFormat:
 
 
 def date_format(texts: Sequence[str], records: FloatArray, today: date | None = None) -> DateFormat | None:
-    """Return the format of more than half of the records, or None if there is no such format.
+    """Return the date format that fits more than half of the records, or None.
 
     >>> dated = date_format(["05.03.2024", "06.03.2024", "soon"], np.array([5.0, 5.0, 2.0]))
     >>> dated.style, dated.read.tolist()
@@ -80,7 +80,7 @@ def date_format(texts: Sequence[str], records: FloatArray, today: date | None = 
 
 
 def _formats() -> Iterator[tuple[str, Callable[..., Moments]]]:
-    """Yield formats: the most common first (ISO is a dash), those with an optional time last."""
+    """Yield formats: common formats first (a dash means ISO), formats with an optional time last."""
     yield _ISO, moments
     yield from ((day + time, moments) for time, day in product(_TIMES, _DAYS))
     yield from ((style, moments) for style in _LONGER)
@@ -93,7 +93,7 @@ def _may_be(text: str) -> bool:
 
 
 def _read(texts: Sequence[str], style: str, read: Callable[..., Moments]) -> Moments:
-    """Parse dates in plausible years; ISO dates need dashes, and digits alone need the full length."""
+    """Parse dates in plausible years. ISO dates need dashes; digits without separators need full length."""
     result = read(texts, None if style == _ISO else style)
     years = result.astype("datetime64[Y]").astype(np.int64) + 1970
     good = ~np.isnat(result) & (years >= _YEARS[0]) & (years <= _YEARS[1])
@@ -108,7 +108,7 @@ def _read(texts: Sequence[str], style: str, read: Callable[..., Moments]) -> Mom
 
 
 def date_units(dated: DateFormat, records: FloatArray) -> list[str]:
-    """Return the units that merge some dates, from finer to coarser; the default units if none does."""
+    """Return the units that merge some dates, finest first; if no unit does, return the default units."""
     from shoal.columns.number_bands import useful
 
     days = dated.moments[dated.read].astype("datetime64[D]")

@@ -19,23 +19,23 @@ from shoal.columns.names import is_named_as
 from shoal.core.arrays import IntArray
 from shoal.core.counts.counts import Counts
 
-_EVIDENCE = 20.0  # required -ln of the probability of chance agreement; about ten thousand pairs are tried
-_ROUNDING = 1e-6  # tolerance of the evidence, if the agreement was computed in another way
-_MUCH = 1 / 3  # share of the finer column's information; a coarser column with more can replace it
+_EVIDENCE = 20.0  # minimum -ln of the probability of agreement by chance: about ten thousand pairs are tried
+_ROUNDING = 1e-6  # tolerance of the evidence if the agreement was computed in another way
+_MUCH = 1 / 3  # a coarser column with more than this share of the finer one's information can replace it
 _SEVERAL = 2
-_AT_A_MOMENT = 5  # with fewer records per date on average, those of a date may belong to one event
+_AT_A_MOMENT = 5  # with fewer records per date on average, the records of a date may belong to one event
 _OF_EVENTS = (Kind.CATEGORY, Kind.OUTCOME, Kind.PLACE, Kind.PERSONAL, Kind.HEALTH)
-_FIRST = 1000  # number of combinations checked first; they rule out most pairs
+_FIRST = 1000  # number of combinations that are checked first; they exclude most pairs
 
 
 @dataclass(frozen=True)
 class Dependency:
-    """The value of one column determines that of another; with `both`, the reverse is true as well."""
+    """The value of one column determines that of another column; with `both`, the reverse is also true."""
 
     finer: str
     coarser: str
     both: bool
-    share: float = 1.0  # share of the finer column's information that the coarser one has
+    share: float = 1.0  # share of the finer column's information that the coarser column has
     values: int = 2  # number of distinct values of the coarser column
 
 
@@ -78,10 +78,10 @@ def dependencies(counts: Counts, names: Sequence[str]) -> list[Dependency]:
 def without_events(
     pairs: Sequence[Dependency], kinds: Mapping[str, Kind], records_per_value: Mapping[str, float]
 ) -> list[Dependency]:
-    """Leave out pairs of an event's date and a category of the event, such as its cause.
+    """Leave out pairs of the date of an event and a category of this event, such as its cause.
 
-    If few records share a date, they agree because they belong to one event. The category does not reveal the
-    date, and the date reveals the category only to those who know the event.
+    If few records have the same date, their categories are equal because they belong to one event. The
+    category does not reveal the date. The date reveals the category only to people who know the event.
     """
     return [
         pair
@@ -95,9 +95,9 @@ def without_events(
 
 
 def possible_dependencies(sampled: Counts, columns: Sequence[ColumnSizes], records: int) -> list[int]:
-    """Return the columns for which `dependencies` may return a pair, given the counts of some of the records.
+    """Return the columns that may be in a pair of `dependencies`, given the counts of a sample.
 
-    Records that contradict a pair in a sample contradict it in the table.
+    Records that contradict a pair in a sample also contradict it in the table.
     """
     codes = [sampled.in_memory().codes(column) for column in range(len(columns))]
     possible: set[int] = set()
@@ -114,18 +114,18 @@ def possible_dependencies(sampled: Counts, columns: Sequence[ColumnSizes], recor
 
 
 def _is_surprising(finer: IntArray, coarser: IntArray, records: int) -> bool:
-    """Return whether records with equal values of one column are unlikely to agree in the other by chance."""
+    """Return whether records that agree in one column hardly agree in the other by chance."""
     agreement = float(((coarser / records) ** 2).sum())
     return _evidence(len(finer), agreement, records) >= _EVIDENCE
 
 
 def _evidence(values: int, agreement: float, records: int) -> float:
-    """Return -ln of the probability that equal values of a column agree in another by chance."""
+    """Return -ln of the probability that records that agree in one column agree in another by chance."""
     return (records - values) * -log(agreement) if agreement < 1 else 0.0
 
 
 def _determines(finer: IntArray, coarser: IntArray) -> bool:
-    """Return whether equal values of one column always come with equal values of another."""
+    """Return whether records with equal values of one column always have equal values of the other."""
     first = np.empty(int(finer.max()) + 1, np.int64)
     for part in (slice(_FIRST), slice(None)):
         first[finer[part]] = coarser[part]
@@ -142,12 +142,12 @@ def _entropy(sizes: IntArray) -> float:
 def redundant(
     pairs: Sequence[Dependency], readable: Collection[str], kept: Collection[str] = ()
 ) -> Mapping[str, Dependency]:
-    """Return the columns that need not be counted, with the reason; never one of `kept`.
+    """Return the columns that need not be counted, with the reason. A column in `kept` is never returned.
 
-    If each of two columns determines the other, the readable one is kept. Otherwise, the coarser one is kept
-    if it has several values and a third of the information. If several coarser columns have less information,
-    such as one column per value of the finer one, they are removed. A single one is kept: it may be retained
-    in a release that does not retain the finer one.
+    If each of two columns determines the other, the readable column is kept. Otherwise, the coarser column is
+    kept instead of the finer one if it has more than two values and a third of the information. If several
+    coarser columns have less, such as one column for each value of the finer one, they are removed. A single
+    such column is kept, because it may keep its values in a release that generalizes the finer column.
     """
     slight = Counter(pair.finer for pair in pairs if _is_slight(pair))
     drop: dict[str, Dependency] = {}

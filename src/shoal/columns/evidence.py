@@ -1,4 +1,4 @@
-"""What the values of a column may be: flags, keys, dates, places, codes of states and of illness."""
+"""What the values of a column may be: flags, keys, dates, places, or codes of states or diseases."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from shoal.core.hierarchy.builder import POINT, decimal_of, has_commas, number_o
 from shoal.core.hierarchy.calendar import minute_of
 from shoal.errors import DataError
 
-_FEW_TEXTS = 5  # with more distinct values, digits of one length are codes or dates
-CODES = 50  # a column named as codes is a list of codes if it has at most this number of distinct numbers
+_FEW_TEXTS = 5  # if there are more distinct values, digits of one length are codes or dates
+CODES = 50  # maximum number of distinct numbers of a list of codes, if the column is named as codes
 _CODE_NAME = re.compile(
     r"(?i)(?:^|[^a-z])(?:codes?|cd|kode|c[oó]digo|typ|types?|categor(?:y|ie)|category)(?:$|[^a-z])"
 )
-_SOME = 0.2  # minimum share of the values that is evidence
-_FEW_CODES = 25  # at most this number of distinct numbers from 0 or 1 are a list of codes
-_MOST_CODES = 10  # at most this number of distinct whole numbers may be codes of categories
-_FEW_AGES = 8  # with fewer distinct numbers, values may be doses or grades instead of ages
+_SOME = 0.2  # a smaller share of the values is no evidence
+_FEW_CODES = 25  # maximum number of distinct numbers of a list of codes that begins with 0 or 1
+_MOST_CODES = 10  # maximum number of distinct whole numbers that may be codes of categories
+_FEW_AGES = 8  # fewer distinct numbers may be doses or grades instead of ages
 _OLDEST = 120
 _FLAGS = frozenset("yes no y n true false t f 0 1 ja nein oui non si sì sí nee sim não unknown u".split())  # noqa: SIM905
 _DATE_INSIDE = re.compile(
@@ -60,14 +60,14 @@ _NUMBERED = re.compile(r"(\D*)(\d{4,18})")
 _KEY = re.compile(r"[\w/-]*\d[\w/-]*")
 _MOST_DIGITS = 18
 _WHOLE = re.compile(rf"-?[0-9]{{1,{_MOST_DIGITS}}}")
-_FEWEST_CODES = 20  # with fewer texts of one length, values may be words
+_FEWEST_CODES = 20  # fewer texts of one length may be words
 _CAPITALS = re.compile(r"[A-Z0-9]{6,}")
 _BASE_64 = re.compile(r"[\w+/-]{16,}={0,2}", re.ASCII)
 _OPAQUE = re.compile(r"[0-9a-f]{16,}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
 
 def are_flags(texts: Sequence[str]) -> bool:
-    """Return whether values only say yes or no."""
+    """Return whether values only mean yes or no."""
     return 0 < len(texts) <= 5 and all(text.strip().lower() in _FLAGS for text in texts)
 
 
@@ -101,7 +101,7 @@ def written_as_opaque_key(texts: Sequence[str]) -> bool:
 
 
 def _is_base_64(text: str) -> bool:
-    """Return whether a text is long, without spaces, and has capital and small letters and digits."""
+    """Return whether a text is long, has no spaces, and has capital letters, small letters and digits."""
     return _BASE_64.fullmatch(text) is not None and all(
         any(map(test, text)) for test in (str.isupper, str.islower, str.isdigit)
     )
@@ -140,7 +140,7 @@ def number_records(texts: Sequence[str], records: int) -> bool:
 
 
 def are_counts(texts: Sequence[str], *, named: bool = False) -> bool:
-    """Return whether values are non-negative whole numbers that include 0, 1 and 2 (not required if `named`).
+    """Return whether values are non-negative whole numbers; unless `named`, they must include 0, 1 and 2.
 
     >>> are_counts(["0", "1", "2", "7"]), are_counts(["0", "1"]), are_counts(["1", "2", "3"], named=True)
     (True, False, True)
@@ -150,7 +150,7 @@ def are_counts(texts: Sequence[str], *, named: bool = False) -> bool:
 
 
 def are_few_codes(texts: Sequence[str]) -> bool:
-    """Return whether values are so few whole numbers that they may be codes.
+    """Return whether values are whole numbers, and few enough to be codes.
 
     >>> are_few_codes(["1", "2", "9"]), are_few_codes(["1.5", "2"])
     (True, False)
@@ -159,7 +159,7 @@ def are_few_codes(texts: Sequence[str]) -> bool:
 
 
 def _whole_numbers(texts: Sequence[str]) -> set[int] | None:
-    """Return whole numbers, also those with a fraction of zero; None if there is another value."""
+    """Return whole numbers, also such as 2.0; None if any value is not a whole number."""
     joined = "".join(texts)
     if joined.isascii() and joined.isdigit() and all(texts) and max(map(len, texts)) <= _MOST_DIGITS:
         return set(map(int, texts))
@@ -172,19 +172,19 @@ def _whole_numbers(texts: Sequence[str]) -> set[int] | None:
 
 
 def hold_dates(texts: Sequence[str]) -> bool:
-    """Return whether a notable share of the values is, or contains, a date, a year, a month or a time."""
+    """Return whether many values are or contain a date, a year, a month or a time."""
     values = spread(texts)
     return mostly(values, _holds_date, _SOME) or mostly(values, is_year) or _are_short_years(values)
 
 
 def _are_short_years(texts: Sequence[str]) -> bool:
-    """Return whether values are two-digit years; one must begin with zero, which numbers do not."""
+    """Return whether values are two-digit years. One must begin with 0, because numbers do not."""
     all_short = len(texts) >= _FEW_AGES and all(_SHORT_YEAR.fullmatch(text) for text in texts)
     return all_short and any(text.startswith("0") for text in texts)
 
 
 def hold_ages(texts: Sequence[str]) -> bool:
-    """Return whether values are bands of ages, or name the unit of an age.
+    """Return whether values are age bands, or ages with a unit.
 
     >>> hold_ages(["20-29", "30-39", "80+"]), hold_ages(["45 years", "7 months"]), hold_ages(["5-4", "mild"])
     (True, True, False)
@@ -201,7 +201,7 @@ def _is_age(text: str) -> bool:
 
 
 def are_prefixed_keys(texts: Sequence[str]) -> bool:
-    """Return whether values are letters and digits of one length, like keys, and not amounts of money.
+    """Return whether values are letters and digits of one length, like keys, but not amounts of money.
 
     >>> are_prefixed_keys(["X00012", "X00345"]), are_prefixed_keys(["EUR1200", "EUR3400"])
     (True, False)
@@ -229,12 +229,12 @@ def hold_places(texts: Sequence[str]) -> bool:
 
 
 def are_codes_of_states(texts: Sequence[str]) -> bool:
-    """Return whether values are two or three capital letters, as codes of states often are."""
+    """Return whether values are two or three capital letters, like many codes of states."""
     return mostly(spread(texts), lambda text: 2 <= len(text) <= 3 and text.isalpha() and text.isupper())
 
 
 def are_codes_of_illness(texts: Sequence[str]) -> bool:
-    """Return whether values are written as codes of the International Classification of Diseases."""
+    """Return whether values have the form of codes of the International Classification of Diseases."""
     return mostly(spread(texts), lambda text: _CODE.fullmatch(text) is not None)
 
 
@@ -251,7 +251,7 @@ def are_numbered_codes(texts: Sequence[str]) -> bool:
 
 
 def can_be_times(texts: Sequence[str]) -> bool:
-    """Return whether values fit a name about time: they are dates, or have digits and no codes of illness."""
+    """Return whether values fit a name about time: dates, or texts with digits that are no disease codes."""
     values = spread(texts)
     if hold_dates(values):
         return True
@@ -259,10 +259,10 @@ def can_be_times(texts: Sequence[str]) -> bool:
 
 
 def unexpected_numbers(texts: Sequence[str], records: int) -> str | None:
-    """Return why numbers in a column named as an illness are not codes of illness, or None.
+    """Return why the numbers in a column that is named as an illness are not disease codes, or None.
 
-    Such a column may hold ages, days since some date, or keys. Short lists of codes from 0 or 1 are expected,
-    and so are numbers far apart, like the codes of a classification.
+    Such a column may contain ages, days since a date, or keys. Expected are short lists of codes that begin
+    with 0 or 1, and numbers with large gaps, like the codes of a classification.
     """
     decimal = decimal_of(list(texts))
     numbers = [number for text in texts if (number := number_of(text, decimal or ".")) is not None]
@@ -287,18 +287,18 @@ _UNKNOWN = frozenset((
 
 _LONGEST = max(map(len, _UNKNOWN))
 _NINES = re.compile("99+")
-_BELOW_NINES = (1, 2)  # surveys often use 98 for "refused" and 97 for "not asked" if 99 means "unknown"
+_BELOW_NINES = (1, 2)  # if 99 means "unknown", 98 often means "refused" and 97 "not asked"
 
 
 def unknown_codes(texts: Sequence[str]) -> list[str]:
-    """Return the well-known codes for "unknown"; a number only if it lies far from all other numbers."""
+    """Return the well-known codes for "unknown". A number counts only if it is far from all other numbers."""
     codes = [text for text in texts if len(text) <= _LONGEST and text.lower() in _UNKNOWN]
     if not any(number_of(text) is not None for text in codes):
         return codes
     adjacent = {str(int(code) - step) for code in codes if _NINES.fullmatch(code) for step in _BELOW_NINES}
     if adjacent:
         codes = [text for text in texts if text in adjacent or text in codes]
-    if any(len(text) > 1 and text.startswith("0") for text in texts):  # codes written in digits
+    if any(len(text) > 1 and text.startswith("0") for text in texts):  # these are codes, not numbers
         return codes
     code_set = set(codes)
     others = [text for text in texts if text not in code_set]
@@ -315,7 +315,7 @@ def unknown_codes(texts: Sequence[str]) -> list[str]:
 
 
 def _ends(texts: Sequence[str]) -> list[str] | None:
-    """Return the texts of the two least and two greatest numbers; None if some text is not a plain number."""
+    """Return the texts of the two least and two greatest numbers; None if a text is not a plain number."""
     numbers = plain_numbers(texts)
     if numbers is None or len(numbers) < 3:
         return None
@@ -327,7 +327,7 @@ def _ends(texts: Sequence[str]) -> list[str] | None:
 
 
 def _is_outlying_code(code: Decimal | None, numbers: Sequence[Decimal]) -> bool:
-    """Return whether a code lies far from all other numbers (sorted), or is not a number."""
+    """Return whether a code is far from all other numbers (sorted), or is not a number."""
     if code is None or not numbers:
         return True
     return numbers[-1] < code / 2 if code > 0 else numbers[0] >= 0
@@ -363,7 +363,7 @@ def form_of(name: str, texts: Sequence[str], counts: Sequence[int]) -> WrittenFo
 
 
 def written_form(name: str, texts: Sequence[str], records: FloatArray, today: date | None) -> WrittenForm:
-    """Return how distinct values (at least one) are written, with the format or the decimal sign."""
+    """Return how values are written, with their format or decimal sign; at least one value is required."""
     if is_postcode(name) and postcodes(texts):
         return WrittenForm("code", None)
     decimal = decimal_of(texts)
@@ -392,7 +392,7 @@ def _are_days(name: str, texts: Sequence[str]) -> bool:
 
 
 def _are_codes(texts: Sequence[str]) -> bool:
-    """Return whether values are codes, not numbers: digits of one length, some with a leading zero."""
+    """Return whether values are codes, not numbers: digits of one length, of which some begin with 0."""
     length = len(texts[0])
     return (
         len(texts) > _FEW_TEXTS
@@ -403,7 +403,7 @@ def _are_codes(texts: Sequence[str]) -> bool:
 
 
 def _is_code_list(name: str, texts: Sequence[str]) -> bool:
-    """Return whether numbers are codes of categories: their name says so, and they are few and whole."""
+    """Return whether numbers are codes of categories: the name says so, and they are few and whole."""
     name = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name)
     most = CODES if _CODE_NAME.search(name) else _FEW_CODES if is_named_as(name, "nominal") else 0
     return len(texts) <= most and _whole_numbers(texts) is not None
@@ -414,7 +414,7 @@ def _is_code(text: str) -> bool:
 
 
 def postcodes(texts: Sequence[str]) -> dict[str, Any] | None:
-    """Return a prefix hierarchy that also restores lost leading zeros of postcodes; None for other texts.
+    """Return a prefix hierarchy that restores lost leading zeros of postcodes; None for other texts.
 
     >>> postcodes(["1067", "80331"])
     {'prefix': [3, 2, 1], 'pad': [5]}
@@ -422,18 +422,18 @@ def postcodes(texts: Sequence[str]) -> dict[str, Any] | None:
     lengths = {len(text) for text in texts}
     if not texts or not 3 <= max(lengths) <= 9 or not all(t.isascii() and t.isdigit() for t in texts):
         return None
-    pad = [5, 9] if min(lengths) <= 5 and max(lengths) > 7 else [max(lengths)]  # ZIP codes may have nine
+    pad = [5, 9] if min(lengths) <= 5 and max(lengths) > 7 else [max(lengths)]  # ZIP codes have 5 or 9 digits
     hierarchy: dict[str, Any] = {"prefix": list(range(pad[0] - 2, 0, -1))[:4]}
     return hierarchy | {"pad": pad} if len(lengths) > 1 else hierarchy
 
 
 def has_blanks(domain: Domain) -> bool:
-    """Return whether a column is empty in some row, so that the whole row may be."""
+    """Return whether a column is empty in some row. Only then can a row be empty in all columns."""
     return any(text is None or not text.strip() for text in domain.texts)
 
 
 def empty_rows(engine: Engine, table: Any) -> list[str]:
-    """Return a note on the number of entirely empty rows of an open table, or no note if there are none."""
+    """Return a note on the number of empty rows of an open table, or an empty list if there are none."""
     count = 0
     with suppress(DataError):  # a note must not cause a failure
         count = engine.empty(table)
@@ -444,12 +444,12 @@ def empty_rows(engine: Engine, table: Any) -> list[str]:
 
 
 NEARLY_UNIQUE = "nearly every value occurs once, so anyone who knows it finds the record: make it coarser"
-_SHARE = 0.9  # values are nearly unique if a larger share of the records has a unique one
-_FEW = 20  # with at most this number of records, all values may differ by chance
+_SHARE = 0.9  # values are nearly unique if more than this share of the records has a unique value
+_FEW = 20  # if there are not more records, all values may differ by chance
 
 
 def nearly_unique(unique: int, records: int) -> bool:
-    """Return whether nearly every record has a unique value, given the number of records that do.
+    """Return whether nearly every record has a unique value; `unique` is the number of such records.
 
     >>> nearly_unique(95, 100), nearly_unique(90, 100), nearly_unique(20, 20)
     (True, False, False)

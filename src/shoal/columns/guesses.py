@@ -1,4 +1,4 @@
-"""Guesses: what a column seems to be, from its name and the counts of its values.
+"""Guesses: what a column seems to contain, from its name and the counts of its values.
 
 A column that is not recognized is treated as a quasi-identifier to be safe.
 """
@@ -67,30 +67,30 @@ class Guess:
     column_kind: Kind = Kind.CATEGORY  # what the column is about
     recognized: bool = True  # its role follows from its name or its values
     identifier: Finding | None = None  # the Safe Harbor identifier that it looks like
-    possible_identifier: Finding | None = None  # the one that its name may mean, without other evidence
+    possible_identifier: Finding | None = None  # what its name may mean; there is no other evidence
     chosen: bool = False  # the user chose the role
     needed: bool = False  # known to outsiders and needed by the analyst
     max_level: int | None = None  # the highest level at which two labels remain
     duplicate: bool = False  # removed, because another column has the same information
     column_notes: tuple[str, ...] = ()  # other notes on the column
-    hierarchy_note: str | None = None  # how the hierarchy reads dates or countries, if it is used
+    hierarchy_note: str | None = None  # how the hierarchy reads dates or countries
     nearly_unique: bool = False  # nearly every value occurs once
-    written_as_key: bool = False  # the values are whole numbers, or codes that hold digits
+    written_as_key: bool = False  # the values are whole numbers, or codes that contain digits
     written_as_amounts: bool = False  # the values are whole numbers with many gaps between them
     written_as_opaque_key: bool = False  # the values are UUIDs or hashes
     written_as_numbered_key: bool = False  # the values are a common prefix and numbers of one length
-    person_key: PersonKey | None = None  # the column distinguishes persons who have several rows
+    person_key: PersonKey | None = None  # set if the column distinguishes persons who have several rows
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Notes on the column; the note on its hierarchy is included only if the column is generalized."""
+        """Notes on the column, with the note on its hierarchy only if it is a quasi-identifier."""
         if self.hierarchy_note is None or self.role is not Role.QUASI_IDENTIFIER:
             return self.column_notes
         return (*self.column_notes, self.hierarchy_note)
 
     @property
     def values(self) -> int:
-        """The number of distinct values; null is one."""
+        """The number of distinct values; null counts as a value."""
         return self.distinct + bool(self.missing)
 
     def agreement(self, records: int) -> float:
@@ -98,7 +98,7 @@ class Guess:
         return 1 - self.separation * (records - 1) / records
 
     def with_role(self, role: Role) -> Guess:
-        """Return the guess with the user's own role."""
+        """Return the guess with a role that the user chose."""
         if role is self.role:
             return self
         reason = f"your choice; {NEARLY_UNIQUE}" if self.nearly_unique and role in AS_IS else "your choice"
@@ -112,12 +112,12 @@ def guess_columns(
     *,
     with_hierarchy: bool = True,
 ) -> Iterator[tuple[Guess, Counts, Domain]]:
-    """Guess the kind and the role of every column of an open table; columns in `known` are not counted."""
+    """Guess the kind and role of every column of an open table; columns in `known` are not counted again."""
     names = engine.columns(table)
     known = known or {}
     persons = name_persons(names)
     fresh = engine.count_each(table, [name for name in names if name not in known])
-    blank = True  # all columns so far are empty in some row
+    blank = True  # whether every column so far has empty cells
     for name in names:
         counts, domain = known[name] if name in known else next(fresh)
         if not counts.records:
@@ -132,7 +132,7 @@ def guess_columns(
 def guess_column(
     name: str, counts: Counts, domain: Domain, *, persons: bool = False, with_hierarchy: bool = True
 ) -> Guess:
-    """Guess the kind and role of a column from its counts; `persons`: another column certainly has names."""
+    """Guess the kind and role of a column; `persons`: another column certainly has names of persons."""
     texts = [text for text in domain.texts if text is not None]
     unknown = unknown_codes(texts)
     if is_postcode(name):
@@ -182,7 +182,7 @@ def guess_column(
 
 
 def _known(domain: Domain, totals: list[int], unknown: Sequence[str]) -> tuple[list[str], list[int]]:
-    """Return the values that are neither null nor codes for unknown, and the number of records of each."""
+    """Return the values other than null and codes for unknown, and the number of records of each."""
     left_out = {None, *unknown}
     if left_out.isdisjoint(domain.texts):
         return list(domain.texts), totals  # type: ignore[arg-type]
@@ -192,7 +192,7 @@ def _known(domain: Domain, totals: list[int], unknown: Sequence[str]) -> tuple[l
 
 
 def _free_text(name: str, possible: Finding | None) -> Iterator[str]:
-    """Yield a note if the name means free text but too few values differ to make the column an identifier."""
+    """Yield a note if the name means free text, but too few values differ for an identifier."""
     if possible and possible.kind == "text":
         yield (
             f"Column {name!r} is {possible.reason}: see that it holds none, or give it the role identifier, "
@@ -244,7 +244,7 @@ def _separation(counts: Counts) -> float:
 
 
 def mark_person_key(engine: Engine, table: Any, guesses: Sequence[Guess], records: int) -> list[Guess]:
-    """Mark the column that distinguishes persons, and make it an identifier if it is certain.
+    """Mark the column that distinguishes persons; if the evidence is strong, make it an identifier.
 
     The table is read again if a column has repeated values and may be such a key.
     """
@@ -268,7 +268,8 @@ def _marked(guess: Guess, key: PersonKey) -> Guess:
 def _evidence(guess: Guess, records: int, *, lifelong: bool) -> Evidence | None:
     """Return what suggests that a column is a key of persons with several rows.
 
-    `lifelong`: whether the table has a column such as sex; otherwise, the form of the values proves nothing.
+    `lifelong`: whether the table has a column such as sex, which never changes. Without one, the form of the
+    values is no evidence.
     """
     rows = records - guess.missing
     if not 1 < guess.distinct < rows:
@@ -291,7 +292,7 @@ def _evidence(guess: Guess, records: int, *, lifelong: bool) -> Evidence | None:
 
 
 def _agreement(guess: Guess, records: int) -> float:
-    """Return the probability that two records that both have a value of a column have the same value."""
+    """Return the probability that two records have the same value, if neither is empty."""
     rows = records - guess.missing
     if rows < 2:
         return 1.0
@@ -300,7 +301,7 @@ def _agreement(guess: Guess, records: int) -> float:
 
 
 def person_key_of(guesses: Sequence[Guess], roles: Mapping[str, str] | None = None) -> PersonKey | None:
-    """Return the key that distinguishes persons, unless its role, which `roles` may change, rules it out."""
+    """Return the key that distinguishes persons, unless its role (guessed or in `roles`) excludes it."""
     roles = roles or {}
     for guess in guesses:
         if (

@@ -2,10 +2,10 @@
 
 If a file has no header, its first record is read as column names, which messages must not show. A table's
 columns are therefore shown only if it has at least half of the requested columns, and no column name is a
-number or a date. Otherwise at most one name is suggested, and only if it is a close match. In addition, it
-must differ from the requested name only in case, accents and spaces, or be a common column name, or the table
-must have two common column names. If no name is suggested, the message asks for a header; the columns of the
-table are among the error's values, which are shown only on request.
+number or a date. Otherwise, at most one name is suggested. It must be similar to the requested name, and meet
+one of three conditions: it differs only in case, accents and spaces; it is a common column name; or the table
+has two common column names. If no name is suggested, the message asks for a header. The columns of the table
+are among the error's values, which are shown only on request.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from shoal.columns.names import is_usual
 from shoal.errors import DataError, PolicyError, UnknownName, UsageError, invalid
 from shoal.wording import nearest, plural, same
 
-_ALL_BUT_TYPED = 0.8  # how similar a name must be to be suggested
+_ALL_BUT_TYPED = 0.8  # minimum similarity of a suggested name
 
 
 def check_asked(
@@ -28,10 +28,10 @@ def check_asked(
     where: str = "table",
     beside: object = (),
 ) -> list[str]:
-    """Check that a table has the named columns, each once, and return them; a single string is one name.
+    """Check that a table has the named columns, and that none is named twice; return their names.
 
-    A label of a pandas frame that is not a string, such as 0, is the name '0'. `beside` has other
-    requested names, which help to decide whether the table has a header.
+    A single string is one name. A label of a pandas frame that is not a string, such as 0, is the name '0'.
+    `beside` has other requested names, which help to decide whether the table has a header.
 
     >>> check_asked("age", ["age", "sex"])
     ['age']
@@ -62,7 +62,7 @@ def check_asked(
 def _unknown(
     name: str, requested: Sequence[str], available: Sequence[str], kind: str, where: str
 ) -> UsageError:
-    """Return the error for a column that a table lacks; it shows only columns that are safe to show."""
+    """Return the error for a missing column; its message shows only columns that are safe to show."""
     if seems_a_record(available):
         return UsageError(no_such_columns(f"no column {name!r}", where), available, values_label="Columns")
     if has_half(requested, available):
@@ -74,7 +74,7 @@ def _unknown(
 
 
 def has_half(requested: Collection[str], available: Collection[str]) -> bool:
-    """Return whether a table has half of the requested columns; if not, its header may be a record.
+    """Return whether a table has at least half of the requested columns; else its header may be a record.
 
     >>> has_half(["age", "sexx"], ["age", "sex"]), has_half(["age", "sex"], ["Mueller", "Dresden"])
     (True, False)
@@ -83,7 +83,7 @@ def has_half(requested: Collection[str], available: Collection[str]) -> bool:
 
 
 def seems_a_record(columns: Iterable[str]) -> bool:
-    """Return whether names of columns are numbers or dates, so that the first line of a file may be a record.
+    """Return whether a column name is a number or a date, so that a file's first line may be a record.
 
     >>> seems_a_record(["age", "zip 5"]), seems_a_record(["Mueller", "05.03.1961"])
     (False, True)
@@ -92,7 +92,7 @@ def seems_a_record(columns: Iterable[str]) -> bool:
 
 
 def check_header(columns: Iterable[str]) -> None:
-    """Refuse a table whose first line is a record; its values are not shown."""
+    """Refuse a table whose first line seems to be a record; the message does not show it."""
     if seems_a_record(columns):
         raise DataError(
             "The first line holds numbers or dates, so it seems to be a record. Add a line of column names."
@@ -114,10 +114,10 @@ def _named(requested: Sequence[str]) -> str:
 def check_released(
     columns: Sequence[str], known: Collection[str], needed: Sequence[str], hint: str = ""
 ) -> None:
-    """Refuse a release that has columns unknown to its policy, or lacks columns that the policy needs.
+    """Refuse a release with columns that its policy does not know, or without columns that the policy needs.
 
-    Unknown columns are counted, not named, because the first line may be a record. They are among the error's
-    values.
+    The message has the number of unknown columns, not their names, because the first line may be a record.
+    The names are among the error's values.
     """
     unexpected = [name for name in columns if name not in known]
     if unexpected and len(unexpected) == len(columns):

@@ -1,8 +1,8 @@
 """The 18 identifiers of HIPAA's Safe Harbor: which of them a column looks like, by its name and its values.
 
-`looks_like` classifies a whole column. `WITHIN` has regular expressions for identifiers inside longer texts,
-which every engine searches for in its rows. They use only syntax that all dialects share. They are narrow:
-codes of diseases and drugs, accounts, dates and plain numbers do not match.
+`looks_like` classifies a whole column. `WITHIN` has regular expressions for identifiers inside longer texts.
+Every engine searches its rows for these, so they use only syntax that all dialects share. They are narrow:
+codes of diseases and drugs, account numbers, dates and plain numbers do not match.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Identifier:
 
     letter: str
     title: str
-    direct: bool = True  # it identifies a person by itself; otherwise a part may remain, such as the year
+    direct: bool = True  # identifies a person alone; False: a part, such as the year, may remain
 
 
 IDENTIFIERS = {
@@ -81,7 +81,7 @@ class Finding:
 
     @property
     def direct(self) -> bool:
-        """Whether such a column identifies a person by itself."""
+        """Whether such a column identifies a person without other columns."""
         return self.identifier.direct
 
     @property
@@ -118,8 +118,8 @@ def looks_like(
 ) -> Finding | None:
     """Return which of the 18 identifiers a column looks like, by its name and its distinct values.
 
-    `records` is the number of records: a weak name such as `id` counts only if many values differ.
-    A weak name of a person, such as `name`, also counts if the values are written in letters or if `persons`:
+    A weak name such as `id` counts only if many of the `records` have different values. A weak name of a
+    person, such as `name`, also counts if the values consist of letters, or if `persons` is true because
     another column certainly has names of persons.
 
     >>> looks_like("contact", ["a@example.org", "b@example.org"]).reason
@@ -134,7 +134,7 @@ def looks_like(
     person = is_person(name) and (persons or mostly(values, is_lettered))
     word = words_of(name, weak=differ or person)
     if _are_flags(values):
-        word = None  # values such as yes and no only state whether there is one
+        word = None  # yes and no only state whether there is an identifier
     pattern = pattern_of(values)
     if word and (pattern is None or pattern.kind in _GENERIC or pattern.letter == word.letter):
         return _by_name(name, word, values, pattern)
@@ -142,7 +142,7 @@ def looks_like(
 
 
 def possible_identifier(name: str, texts: Sequence[str | None]) -> Finding | None:
-    """Return the identifier that a weak name may mean, even if few values differ; None for flags.
+    """Return the identifier that a weak name may mean, even if only few values differ; None for flags.
 
     >>> possible_identifier("Name", ["Xy 1", "Xy 2"]).mark, possible_identifier("mobile", ["yes", "no"])
     ('(A) Names', None)
@@ -162,7 +162,7 @@ def _by_values(pattern: Pattern) -> Finding:
 
 
 def _by_name(name: str, word: Word, values: Sequence[str], pattern: Pattern | None) -> Finding | None:
-    """Decide by the name and check it against the values: a year is not a date, ages below 90 may be kept."""
+    """Decide by the name, and check the values: a year is not a date, and ages below 90 may be kept."""
     if word.letter == "C":
         return _date(name, word, values, pattern)
     words = _confirmed(word, values, pattern)
@@ -189,7 +189,7 @@ _WORDS = {
     "date": "a date",
     "part": "a part of a date",
 }
-_ALONE = {  # values that are weak evidence by themselves, but confirm a name
+_ALONE = {  # values that are weak evidence without a name, but confirm a name
     "zip": (is_zip, "ZIP codes"),
     "ssn": (is_bare_ssn, "numbers of nine digits"),
     "phone": (is_bare_phone, "numbers of a telephone's length"),
@@ -198,7 +198,7 @@ _ALONE = {  # values that are weak evidence by themselves, but confirm a name
 
 
 def _confirmed(word: Word, values: Sequence[str], pattern: Pattern | None) -> str | None:
-    """Return a description of the values if they fit the name, else None."""
+    """Return what the values are if they fit the name, else None."""
     if pattern and (pattern.letter == word.letter or pattern.kind == "uuid"):
         return pattern.words
     test, words = _ALONE.get(word.kind, (None, ""))
@@ -225,7 +225,7 @@ def _date(name: str, word: Word, values: Sequence[str], pattern: Pattern | None)
 
 
 def _old(values: Sequence[str], least: int) -> bool:
-    """Return whether ages over 89 are distinguishable: one is a number, or two groups begin at 90 or more."""
+    """Return whether ages over 89 can be distinguished: one is a number, or two groups begin above 89."""
     above = [
         value for value in values if (number := re.search(r"\d+", value)) and int(number.group()) >= least
     ]
@@ -245,7 +245,7 @@ def is_birth(name: str) -> bool:
 
 
 def oldest(name: str) -> int:
-    """Return 90 years in the unit that the name of an age mentions, rounded down to be safe.
+    """Return 90 years in the unit that is part of an age's name, rounded down to be safe.
 
     >>> oldest("age"), oldest("age_in_months"), oldest("AgeDays")
     (90, 1080, 32850)
@@ -265,16 +265,17 @@ def _is_number(text: str) -> bool:
 
 
 FEW = 3
-"""Minimum number of different values; fewer addresses or telephone numbers may belong to an office."""
-_MOST = 20_000  # the maximum number of values of a column that are searched here
+"""Minimum number of different texts: fewer addresses or telephone numbers may be those of an office."""
+_MOST = 20_000  # maximum number of values of a column that are searched here
 
 _MAIL = r"[A-Za-z0-9._%+-]@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,}"  # also within a text
-# These match a whole value: the separators between the digits are evidence enough.
+# These match a whole value: the separators between the digits are enough evidence.
 _ABROAD = r"^\+[1-9]([ ().\-/]{0,2}[0-9]){7,14}$"
 _AMERICAN = r"^(1[-. ])?(\([0-9]{3}\) ?|[0-9]{3}[-. ])[0-9]{3}[-. ][0-9]{4}$"
 _AT_HOME = r"^0[0-9]{2,4}([ /][0-9 /\-]{6,12}|-[0-9]{6,8})$|^0[0-9]([ .\-][0-9]{2}){4}$"
 _SECURITY = r"^[0-9]{3}-[0-9]{2}-[0-9]{4}$"
-# These match within a text: no other digits before, and none after unless the match ends in many digits.
+# These match within a text. No digit may precede the match. No digit may follow it either, unless the match
+# ends in many digits.
 _BEFORE = r"(^|(^|[^0-9])[^A-Za-z0-9])"
 _END, _AFTER = r"($|[^A-Za-z0-9])", r"($|[^A-Za-z0-9]($|[^0-9]))"
 _SIGN = r"( / |[ /\-])"  # separator after an area code
@@ -307,11 +308,11 @@ WITHIN = MappingProxyType(
         "telephone or social security numbers": f"{_ABROAD}|{_AMERICAN}|{_AT_HOME}|{_SECURITY}|{_IN_TEXT}",
     }
 )
-"""The patterns, each under a description of what it finds."""
+"""The patterns, by a description of what they find."""
 
 
 def found_within(texts: Sequence[str]) -> Iterator[str]:
-    """Yield descriptions of what at least three different texts contain.
+    """Yield a description of each kind of identifier that at least three different texts contain.
 
     >>> list(found_within([f"Rückruf unter 0151 123456{n}" for n in range(3)]))
     ['telephone or social security numbers']

@@ -1,10 +1,10 @@
-"""Column kinds: what a column is about, from its name and its values together, and the role that follows.
+"""Column kinds: what a column is about, by its name and its values, and the role that follows from this.
 
-The rules are tried in the order of `classify`; the first that applies decides. Two principles order them:
+`classify` tries the rules in order; the first rule that applies decides. The order follows two principles:
 
-- Values that point at a person (an address, a telephone number) decide, regardless of the name.
-- A name alone never causes a column to be released unchanged. Only a sensitive column is, and only if neither
-  another word of its name nor its values suggest a date, an age, a place, a key or free text.
+- Values that identify a person (an address, a telephone number) decide, regardless of the name.
+- A name alone never causes a column to be released unchanged. A sensitive column is released unchanged only
+  if neither another word of its name nor its values suggest a date, an age, a place, a key or free text.
 
 A column that no rule recognizes is treated as a quasi-identifier to be safe.
 """
@@ -41,7 +41,7 @@ class Kind(StrEnum):
     AGE = "age"
     PLACE = "place"
     PERSONAL = "personal"  # sex, nationality, education, ...
-    HEALTH = "health"  # illness or treatment; also belief
+    HEALTH = "health"  # illness or treatment, and also belief
     INCOME = "income"
     OUTCOME = "outcome"
     CATEGORY = "category"
@@ -56,7 +56,7 @@ class ColumnFacts:
 
     name: str
     texts: Sequence[str]  # the distinct values, without nulls and codes for "unknown"
-    written: str  # how they are written: number, date, time, code, category, empty
+    written: str  # how the values are written: number, date, time, code, category, empty
     records: int  # the number of records that have a value
     nearly_unique: bool
     finding: Finding | None  # which of the 18 identifiers of Safe Harbor it looks like
@@ -69,7 +69,7 @@ class ColumnFacts:
 
 @dataclass(frozen=True)
 class Classification:
-    """The kind of a column, its role (None: unknown, a quasi-identifier to be safe) and the reason."""
+    """The kind of a column, its role and the reason. Role None: not recognized, so a quasi-identifier."""
 
     kind: Kind
     role: Role | None
@@ -77,13 +77,13 @@ class Classification:
 
 
 def classify(facts: ColumnFacts) -> Classification:
-    """Return the kind and the role of a column, by the first rule that applies."""
+    """Return the kind and the role of a column by the first rule that applies."""
     rules = (_empty, _identified, _outranked, _named, _unique)
     return next((classification for rule in rules for classification in rule(facts)), _unrecognized(facts))
 
 
 def _empty(facts: ColumnFacts) -> Iterator[Classification]:
-    """Decide by the name if every record is empty, because the column may be filled later."""
+    """Decide by the name if all records are empty, because the column may be filled later."""
     if any(map(str.strip, facts.texts)):
         return
     word = words_of(facts.name, weak=False)
@@ -101,7 +101,7 @@ def _empty(facts: ColumnFacts) -> Iterator[Classification]:
 
 
 def _identified(facts: ColumnFacts) -> Iterator[Classification]:
-    """Recognize columns that identify a person: by the values, or by a certain name whose values differ."""
+    """Recognize columns that identify a person: by the values, or by a clear name if the values differ."""
     finding = facts.finding
     if finding and finding.direct and finding.by != "name":
         yield Classification(
@@ -124,7 +124,10 @@ _IDENTIFIED = {"A": Kind.NAME, "D": Kind.CONTACT, "E": Kind.CONTACT, "F": Kind.C
 
 
 def _outranked(facts: ColumnFacts) -> Iterator[Classification]:
-    """Recognize dates, ages, places, keys and texts that their sensitive name would release unchanged."""
+    """Recognize dates, ages, places, keys and texts in columns with a sensitive name.
+
+    By their name alone, these would be released unchanged.
+    """
     name, texts = facts.name, facts.texts
     if not is_sensitive(name):
         return
@@ -159,7 +162,7 @@ def _outranked(facts: ColumnFacts) -> Iterator[Classification]:
 
 
 def _key_or_code(facts: ColumnFacts) -> Iterator[Classification]:
-    """Recognize keys with a sensitive name: named as keys, or written as keys and nearly unique."""
+    """Recognize keys with a sensitive name: also named as keys, or written as keys and nearly unique."""
     if _is_named(facts.name, "key"):
         role = Role.IDENTIFIER if facts.tells_apart else Role.QUASI_IDENTIFIER
         yield Classification(Kind.KEY, role, "named as a key, which points at a record")
@@ -175,7 +178,7 @@ _OUTRANKING = ("text", "age", "time", "place", "key", "quasi-identifier")
 
 
 def _is_named(name: str, kind: str) -> bool:
-    """Return whether a name contains a word of a kind, or one of the rule's letters that mean the same."""
+    """Return whether a name contains a word of a kind, or means a Safe Harbor identifier of this kind."""
     if is_named_as(name, kind):
         return True
     word = words_of(name, weak=False)
@@ -190,7 +193,7 @@ _LETTERS = {
 
 
 def _named(facts: ColumnFacts) -> Iterator[Classification]:
-    """Classify by a name that is sensitive, known to others, or a weak name of an identifier."""
+    """Classify by a name that is sensitive, known to outsiders, or a weak name of an identifier."""
     for role, what in roles_of(facts.name):
         if role is Role.SENSITIVE:
             kind = Kind.INCOME if is_income(facts.name) else Kind.HEALTH
@@ -204,7 +207,7 @@ def _named(facts: ColumnFacts) -> Iterator[Classification]:
 
 
 def _are_amounts(facts: ColumnFacts) -> bool:
-    """Return whether values are numbers, also open-ended ones such as 5+."""
+    """Return whether values are numbers, including open-ended numbers such as 5+."""
     return facts.written == "number" or (
         len(facts.texts) > 1 and mostly(facts.texts, lambda text: text.strip("<>=+ ").isdigit())
     )
@@ -229,7 +232,7 @@ def _are_dates(facts: ColumnFacts) -> bool:
 
 
 def _unique(facts: ColumnFacts) -> Iterator[Classification]:
-    """Recognize a key by its values alone."""
+    """Recognize a key only by its values."""
     if facts.nearly_unique and facts.written in ("code", "category"):
         kind = Kind.DATE if _are_dates(facts) else Kind.KEY  # such as 1887.05.12 - 1893.10.30
         yield Classification(kind, Role.IDENTIFIER, "nearly every value occurs once")

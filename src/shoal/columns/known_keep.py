@@ -4,7 +4,7 @@
 - keep: released as they are, sensitive or other;
 - known and keep: quasi-identifiers of weight 2, with at least two labels in every release;
 - neither: other, if the known columns are given; sensitive, if recognized as sensitive;
-- names, contacts, keys and free text are identifiers, regardless of the answers.
+- names, addresses, keys and free text are identifiers, regardless of the answers.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Answers:
 
 
 def check_answers(known: object, keep: object, columns: Sequence[str]) -> Answers:
-    """Check the given names, or those that a function selects, against the columns of a table."""
+    """Check names, or the selection of a function, against the columns of a table."""
     named = {
         option: None if names is None else _names(names, columns, option)
         for option, names in (("known", known), ("keep", keep))
@@ -61,7 +61,7 @@ def check_answers(known: object, keep: object, columns: Sequence[str]) -> Answer
 
 
 def _names(names: object, columns: Sequence[str], option: str) -> list[str]:
-    """Return names of columns, each once; a single text is a name, or names separated by commas."""
+    """Return names of columns without repetition; a text is one name, or several separated by commas."""
     names = names(columns) if callable(names) else names
     if isinstance(names, str):
         names = [names] if names in columns else [name.strip() for name in names.split(",")]
@@ -85,7 +85,7 @@ def _answered(guess: Guess, answers: Answers) -> Guess:
             f"names column {guess.column!r}, which is empty in every record. Leave it out.",
             option="known" if known else "keep",
         )
-    if keep and answers.known is None:  # not answered: columns recognized as known to others count
+    if keep and answers.known is None:  # no answer: use columns recognized as known to outsiders
         known = guess.recognized and guess.role is _QUASI
     if known and keep:
         return _decided(guess, _QUASI, "known to an outsider, and needed by the analyst", needed=True)
@@ -112,14 +112,14 @@ def _decided(guess: Guess, role: Role, reason: str, *, needed: bool = False) -> 
 def with_limits(
     guesses: Sequence[Guess], counted: Mapping[str, tuple[Counts, Domain]], limit: int
 ) -> list[Guess]:
-    """Return the guesses; a column that is known and needed gets the highest level that leaves two labels."""
+    """Return the guesses; known and needed columns get the highest level with two labels as a limit."""
     return [_limited(guess, *counted[guess.column], limit) if guess.needed else guess for guess in guesses]
 
 
 def _limited(guess: Guess, counts: Counts, domain: Domain, limit: int) -> Guess:
-    """Return a guess with the highest level whose largest group leaves more records than may be suppressed.
+    """Limit a guess to the highest level whose largest group leaves more records than may be suppressed.
 
-    Lemma: then suppression cannot remove all records outside that group, so two labels remain.
+    Then suppression cannot remove all records outside this group, so two labels remain.
     """
     sizes = counts.totals(0, len(domain))
     try:
@@ -149,11 +149,11 @@ def _outside_largest(groups: IntArray, sizes: IntArray) -> int:
 def without_duplicates(
     guesses: Sequence[Guess], pairs: Sequence[Dependency], answers: Answers
 ) -> list[Guess]:
-    """Return the guesses with one column of each pair of duplicates removed, so that it is counted once.
+    """Return the guesses with one column of each pair of duplicates removed.
 
-    If the answers name both columns, both are kept, and the second gets a note. A column that is released
-    unchanged and determines a quasi-identifier, or is determined by one, would reveal it in every release.
-    Such a column is removed, or made a quasi-identifier if the analyst needs it.
+    If the answers name both columns, both are kept, and the second column gets a note. A column that is
+    released unchanged would reveal a quasi-identifier if one of the two determines the other. Such a column
+    is removed, or made a quasi-identifier if the analyst needs it.
     """
     roles = {guess.column: guess.role for guess in guesses}
     among = [pair for pair in pairs if roles[pair.finer] is roles[pair.coarser] is _QUASI]
@@ -173,7 +173,7 @@ def without_duplicates(
 
 
 def _with_pair(guess: Guess, pair: Dependency | None, answers: Answers) -> Guess:
-    """Return the guess, with a note if another column that is kept determines its value."""
+    """Return the guess, with a note if a different column that is kept determines the value."""
     if pair is None:
         return guess
     named = {*(answers.known or ()), *answers.keep}
@@ -197,7 +197,7 @@ def _without(guess: Guess, pair: Dependency, keep: Collection[str]) -> Guess:
 
 
 def answer_notes(guesses: Sequence[Guess], answers: Answers) -> Iterator[str]:
-    """Yield a note for each column whose role is not the one that an answer asks for."""
+    """Yield a note for each column that does not get the role that an answer asks for."""
     for guess in guesses:
         name = guess.column
         option = "known" if name in (answers.known or ()) else "keep" if name in answers.keep else None
@@ -222,7 +222,7 @@ def answer_notes(guesses: Sequence[Guess], answers: Answers) -> Iterator[str]:
 
 
 def _may_be_known(guess: Guess, answers: Answers) -> bool:
-    """Return whether a column that neither answer names is released, and is of a kind that is often known."""
+    """Return whether a released column that no answer names is of a kind that is often known."""
     named = answers.known is None or guess.column in (*answers.known, *answers.keep)
     of_birth = guess.column_kind is Kind.DATE and is_named_as(guess.column, "lifelong")
     often = of_birth or guess.column_kind in _OFTEN_KNOWN

@@ -1,4 +1,4 @@
-"""What the name of a column says: which identifier it is, and which role it has, in several languages."""
+"""What the name of a column means, in several languages: which identifier it is, and which role it has."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _WRITTEN = re.compile(f"{MONTH}|{_WEEKDAY}", re.IGNORECASE)
 
 
 def is_month_or_weekday(text: str) -> bool:
-    """Match the name of a month or of a weekday, and nothing else.
+    """Return whether a text is the name of a month or a weekday.
 
     >>> [is_month_or_weekday(text) for text in ("März", "Tue", "segunda-feira", "mars 2021", "marsh")]
     [True, True, True, False, False]
@@ -45,7 +45,7 @@ def is_month_or_weekday(text: str) -> bool:
     return len(text) <= 15 and _WRITTEN.fullmatch(text) is not None
 
 
-_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the compiled one takes a tenth of the time
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the compiled loader is ten times faster
 TABLES = yaml.load((files("shoal") / "data" / "words.yaml").read_text("utf-8"), Loader=_LOADER)
 FOREIGN = (
     "german",
@@ -63,18 +63,18 @@ _WHEN = (
 _PART_OF_ADDRESS = re.compile(  # a part that many people share, such as address_city
     "^(?!.*stre).*addr(?:ess)?_(?:state|country|region|province|county|city|town|zip|zip_?code|post_?code)$"
 )
-_NONE = "-"  # in place of a letter of the rule
+_NONE = "-"  # instead of the letter of an identifier
 
 
 @dataclass(frozen=True)
 class Word:
-    """Words that suggest one identifier; weak ones count only if the values distinguish persons."""
+    """Words that mean one identifier or kind. Weak words count only if the values distinguish persons."""
 
     letter: str
     kind: str
     text: str
     weak: bool
-    whole: bool  # they must be the whole name
+    whole: bool  # True: a word must be the whole name
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:
@@ -91,7 +91,7 @@ class Word:
 
 
 def _read(tables: Sequence[str]) -> tuple[Word, ...]:
-    """Read the tables of all languages; lines of one letter and kind are merged into the first of them."""
+    """Read the tables of some languages; lines with the same letter and kind are merged."""
     lines: dict[tuple[str, str], list[str]] = {}
     for table in tables:
         for line in table.strip().splitlines():
@@ -107,7 +107,7 @@ def _word(letter: str, kind: str, words: Sequence[str]) -> Word:
 
 
 def _unaccented(word: str) -> str:
-    """Spell a word as in a normalized name, with umlauts in both spellings; after "=", accents are kept.
+    """Write a word as in a normalized name, with both spellings of umlauts; after "=", accents are kept.
 
     >>> _unaccented("größe"), _unaccented("prénom"), _unaccented("=età")
     ('groe?sse', 'prenom', 'età')
@@ -145,7 +145,7 @@ def _split_capitals(name: str) -> str:
 
 @lru_cache(1000)
 def _spellings(name: str) -> tuple[str, ...]:
-    """Return the normalized name and, if the name has accents, also the spelling with them."""
+    """Return the normalized name and, if the name has accents, also its spelling with accents."""
     name = name[:200]
     bare = normalized_name(name)
     accented = re.sub(r"\W+", "_", unicodedata.normalize("NFC", _split_capitals(name)).lower()).strip("_")
@@ -168,7 +168,7 @@ _SENSITIVE, _INCOME, _QUASI = (
     re.compile("|".join(TABLES[f"{role}_parts"].split()), re.IGNORECASE)
     for role in ("sensitive", "income", "quasi_identifier")
 )
-# Words that also occur in names of illnesses, or are too common to distinguish a header from a record.
+# These words also occur in names of illnesses, or are too common to distinguish a header from a record.
 _NOT_USUAL = tuple(
     (_NONE, kind)
     for kinds in (
@@ -181,7 +181,7 @@ _NOT_USUAL = tuple(
 
 @lru_cache(1000)
 def words_of(name: str, *, weak: bool = True) -> Word | None:
-    """Return the first entry with a word that a name contains; weak entries only if `weak`."""
+    """Return the first entry that has a word of a name; weak entries are searched only if `weak`."""
     names = _spellings(name)
     for word in WORDS:
         if (weak or not word.weak) and word.is_in(names):
@@ -190,7 +190,7 @@ def words_of(name: str, *, weak: bool = True) -> Word | None:
 
 
 def roles_of(name: str) -> Iterator[tuple[Role, str]]:
-    """Yield the roles that a name suggests, the likeliest first, each with what the name means.
+    """Yield the roles that a name suggests, the most likely first, each with what the name means.
 
     >>> [role.value for role, _ in roles_of("Einkommen")], [role.value for role, _ in roles_of("Sexe")]
     (['sensitive'], ['quasi-identifier'])
@@ -222,7 +222,7 @@ def is_sensitive(name: str) -> bool:
 
 
 def is_income(name: str) -> bool:
-    """Return whether a name is about money that a person has or earns."""
+    """Return whether a name means money that a person has or earns."""
     names = _spellings(name)
     return any(map(_INCOME.search, (name, *names))) or _says("income", names)
 
@@ -237,7 +237,7 @@ def is_named_as(name: str, kind: str) -> bool:
 
 
 def weak_word_of(name: str) -> Word | None:
-    """Return the weak entry that matches a whole name; for persons' names, one word of the name is enough.
+    """Return the weak entry that matches a whole name. For names of persons, one matching word is enough.
 
     >>> [word and word.letter for word in map(weak_word_of, ("id", "ward_id", "doctor_name", "ward_name"))]
     ['R', None, 'A', None]
@@ -248,7 +248,7 @@ def weak_word_of(name: str) -> Word | None:
 
 
 def name_persons(names: Iterable[str]) -> bool:
-    """Return whether the name of some column certainly means a person's name.
+    """Return whether a column is certainly named as the name of a person.
 
     >>> name_persons(["Name", "Vorname"]), name_persons(["name", "species"])
     (True, False)
@@ -305,5 +305,5 @@ def is_foreign_postcode(name: str) -> bool:
 
 
 def _says(kind: str, names: Sequence[str]) -> bool:
-    """Return whether a name contains a word of a kind that has no letter of the rule."""
+    """Return whether a name contains a word of a kind that is no Safe Harbor identifier."""
     return any(word.is_in(names) for word in _OTHERS if word.kind == kind)

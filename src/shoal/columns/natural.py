@@ -1,7 +1,7 @@
-"""Suggest a hierarchy for a column, from its name, its kind, and its values with their numbers of records.
+"""Suggest a hierarchy for a column by its name, its kind, its values and their numbers of records.
 
-Every level merges some values. If the values allow it, the last level below the top has two or more groups,
-none with nearly all records. No value of the table enters a hierarchy, except well-known codes for "unknown".
+Every level merges some values. If possible, the last level below the top has two or more groups, and no group
+has nearly all records. A hierarchy contains no value of the table, except well-known codes for "unknown".
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from shoal.core.hierarchy.hierarchy import MISSING
 from shoal.wording import plural
 
 UNKNOWN = "unknown"  # the group of cells that a hierarchy of dates or countries does not cover
-_MOST_NUMBERS = 20_000  # maximum number of distinct numbers to make bands from; more are thinned out evenly
-_THRESHOLDS = (5, 10, 20, 50, 100, 150, 200)  # a value is rare with fewer thousandths of the records
-_AGE_NAME = re.compile(r"(?i)(?:[fm]?age|age_?[a-z])_?\d{0,2}")  # such as age_2, of one of several people
+_MOST_NUMBERS = 20_000  # bands are made from at most this number of distinct numbers, evenly spaced
+_THRESHOLDS = (5, 10, 20, 50, 100, 150, 200)  # a value is rare below this number of records in a thousand
+_AGE_NAME = re.compile(r"(?i)(?:[fm]?age|age_?[a-z])_?\d{0,2}")  # also age_2, the age of a second person
 _STATE_NAME = re.compile(r"(?i)state|bundesstaat|[eé]tat|estado")
 _COUNTRY_NAME = re.compile(
     r"(?i)countr|c(?:oun)?try|cntry|nation|land|pays|pa[ií]s|paese|birth|origin|citizen|citoyen"
@@ -42,9 +42,9 @@ _CLASSIFICATIONS = (  # keyword, units, column names that suggest it
     ("countries", ("subregion", "region"), _COUNTRY_NAME),
     ("icd_10", ("category", "block", "chapter"), _DISEASE_NAME),
 )
-_MAX_UNLISTED = 0.1  # maximum share of values that are no country of today, in a column of countries
-_TRIED = 100  # if a classification contains none of this number of values, the others are not tried
-_MANY = 20  # with fewer values, unlisted countries are allowed only if the column is named as countries
+_MAX_UNLISTED = 0.1  # maximum share of unlisted values, such as former countries, in a column of countries
+_TRIED = 100  # number of values tried first; if none is in a classification, the rest is not tried
+_MANY = 20  # a column with fewer values may have unlisted countries only if it is named as countries
 _MANY_CODES = 6  # minimum number of distinct codes of states, if the column is not named as states
 _ZEROS_OR_NINES = re.compile("0+|99+")
 
@@ -63,15 +63,15 @@ def natural_hierarchy(
 ) -> tuple[str, HierarchySpec]:
     """Return how values are written (number, date, time, code, category, empty) and a hierarchy for them.
 
-    `texts` are the distinct values, without nulls and codes for unknown; `counts`, their numbers of records.
-    Two-digit years are read so that no date lies after `today`. `form` is their form, if it is known.
+    `texts` are the distinct values, without nulls and codes for unknown. `counts` has the records of each.
+    Two-digit years are read so that no date is after `today`. `form` is how the texts are written, if known.
     """
     if not texts:
         return "empty", "flat"
     records = np.array(counts, np.float64)
     if not records.sum():
         records = np.ones(len(texts))
-        form = None  # the format of dates is chosen by records
+        form = None  # it depends on the records
     written, read = form or written_form(name, texts, records, today)
     spec: dict[str, Any] | None
     if isinstance(read, DateFormat):
@@ -126,14 +126,14 @@ def number_hierarchy(
 
 
 def _thinned(texts: Sequence[str], floats: FloatArray, counts: FloatArray) -> tuple[list[str], FloatArray]:
-    """Return numbers at evenly spaced ranks; each also counts the records of those omitted after it."""
+    """Return numbers at evenly spaced ranks. Records of an omitted number count for the number before it."""
     order = np.argsort(floats, kind="stable")
     starts = np.unique(np.linspace(0, len(order) - 1, _MOST_NUMBERS).astype(np.int64))
     return [texts[index] for index in order[starts].tolist()], np.add.reduceat(counts[order], starts)
 
 
 def uncovered_note(name: str, spec: object, texts: Sequence[str], counts: Sequence[int]) -> str | None:
-    """Return a note on the number of cells that are not dates or countries, and on two-digit years."""
+    """Return a note on cells that are not dates or countries, and on two-digit years."""
     if not isinstance(spec, dict) or not {"dates", "countries"} & spec.keys():
         return None
     notes = []
@@ -167,7 +167,7 @@ def _are_ages(name: str, kind: Kind) -> bool:
 
 
 def _rare(texts: Sequence[str], records: FloatArray) -> dict[str, Any] | None:
-    """Return the thresholds that each merge more values than the one before; None if none is useful."""
+    """Return the thresholds that each merge more values than the one before; None if no threshold does."""
     # A value that equals the label of nulls cannot be grouped separately.
     if MISSING in texts or len(texts) <= FEW:
         return None
@@ -208,10 +208,10 @@ def _time_units(texts: Sequence[str], records: FloatArray) -> list[str]:
 
 
 def _classified(name: str, texts: Sequence[str], records: FloatArray) -> dict[str, Any] | None:
-    """Return the hierarchy of a public classification that contains every value, if there is enough evidence.
+    """Return the hierarchy of a public classification that contains all values, if the evidence is enough.
 
-    A few values may be missing from it, such as former countries, if the column is named as countries or has
-    many of them.
+    A few values, such as former countries, may be missing in the classification if the column is named as
+    countries or has many countries.
     """
     candidates = []
     for keyword, units, name_pattern in _CLASSIFICATIONS:
@@ -237,7 +237,7 @@ def _classified(name: str, texts: Sequence[str], records: FloatArray) -> dict[st
 
 
 def unknown_postcodes(texts: Sequence[str], unknown: Sequence[str]) -> list[str]:
-    """Return the codes for "unknown" among postcodes; only nines or only zeros are such codes, too.
+    """Return the codes for "unknown" among postcodes; these include texts of only nines or only zeros.
 
     >>> unknown_postcodes(["1067", "80331", "999", "99999", "0"], [])
     ['999', '99999', '0']
@@ -249,7 +249,7 @@ def unknown_postcodes(texts: Sequence[str], unknown: Sequence[str]) -> list[str]
 
 
 def short_postcodes(texts: Sequence[str]) -> bool:
-    """Return whether the hierarchy restores leading zeros and some postcode lacks two or more digits."""
+    """Return whether the hierarchy restores leading zeros, and a postcode is two or more digits too short."""
     hierarchy = postcodes(texts)
     return (
         hierarchy is not None

@@ -1,8 +1,8 @@
 """Bands for the numbers of a column: round and nested, with levels that each merge some values.
 
-Evenly distributed numbers get bands of equal width, twice as wide at each level. Above these levels, the
-smallest group joins its smaller neighbour, level by level, until two groups are left. Skewed numbers get
-bands between round break points, with about the same number of records in each.
+Evenly distributed numbers get bands of equal width, which doubles from level to level. At each level above
+these, the smallest group joins its smaller neighbour, until two groups are left. Skewed numbers get bands
+between round break points, with about the same number of records in each band.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from shoal.core.arrays import FloatArray, IntArray
 
 FEW = 3  # a column with at most this number of distinct values gets a flat hierarchy
 _FAIR = 0.85  # maximum share of the records in the largest group of the last level below the top
-_CROWDED = 0.7  # the widest width is left out if one of its bands has a larger share of the records
-_JOINED = 5  # maximum number of groups of a level with joined bands
+_CROWDED = 0.7  # the widest bands are left out if one of them has more than this share of the records
+_JOINED = 5  # maximum number of groups at a level with joined bands
 _SKEWED = 0.5  # numbers are skewed if one of eight bands of equal width has a larger share of the records
 _FINEST = 128  # maximum number of bands at the finest level
 _MANY = 40  # numbers with at least this range get bands of 5, 10, 20
@@ -45,7 +45,7 @@ def bands_for(
         exact[index] = Decimal(number)
     with localcontext(prec=80):
         if are_ages and values[0] >= 0 and 15 < values[-1] <= 130:
-            parts = len(np.unique(np.floor(values))) * 2 <= len(values)  # most ages are not whole years
+            parts = len(np.unique(np.floor(values))) * 2 <= len(values)  # most ages have fractions
             widths = [Decimal(width) for width in (_AGES if parts else _AGES[1:])]
             ages = _equal(exact, sizes, widths, Decimal(0))
             if ages:
@@ -59,9 +59,9 @@ def bands_for(
 
 
 def useful(partitions: Sequence[IntArray], sizes: FloatArray) -> list[int]:
-    """Return the levels, finest first, that merge some values, up to the last with two groups of fair size.
+    """Return the levels, finest first, that merge some values and whose largest group is not too large.
 
-    A partition contains the group of each value. `sizes` contains the number of records of each value.
+    Each partition is a level: it has the group of each value. `sizes` has the records of each value.
 
     >>> useful([np.array([0, 1, 2]), np.array([0, 0, 1]), np.array([0, 0, 1]), np.zeros(3, int)], np.ones(3))
     [1]
@@ -80,7 +80,7 @@ def useful(partitions: Sequence[IntArray], sizes: FloatArray) -> list[int]:
 
 
 def _widths(values: Sequence[Decimal]) -> list[Decimal]:
-    """Return widths that double; the first is round and larger than the mean distance between neighbours."""
+    """Return doubling widths. The first is round and larger than the mean distance between neighbours."""
     spread = values[-1] - values[0]
     least = max(spread / _FINEST, spread / (len(values) - 1) * Decimal("1.5"))
     scale = Decimal(10) ** least.adjusted()
@@ -94,7 +94,7 @@ def _widths(values: Sequence[Decimal]) -> list[Decimal]:
 
 
 def _origin(values: Sequence[Decimal], widths: Sequence[Decimal]) -> Decimal:
-    """Return where bands start: a multiple of the widest width that leaves little room before the values."""
+    """Return where bands start: a multiple of the widest width, at most a little below the first value."""
     margin = max(widths[0] / 2, (values[-1] - values[0]) / 20)
     for width in reversed(widths):
         start = (values[0] / width).to_integral_value("ROUND_FLOOR") * width
@@ -127,7 +127,7 @@ def _equal(
 
 
 def _joined(bands: IntArray, sizes: FloatArray) -> list[list[int]]:
-    """Return the bands at which groups begin, level by level: the smallest group joins its smaller neighbour.
+    """Return the bands at which groups begin, by level; the smallest group joins its smaller neighbour.
 
     >>> _joined(np.array([0, 1, 2, 4]), np.array([1.0, 5.0, 4.0, 2.0]))
     [[2, 4], [2]]
@@ -154,10 +154,10 @@ def _is_skewed(values: FloatArray, sizes: FloatArray) -> bool:
 
 
 def _quantiles(values: Sequence[Decimal], sizes: FloatArray) -> dict[str, Any] | None:
-    """Return levels of round break points, with about half as many at each level as at the one before."""
+    """Return levels of round break points; each level has about half as many as the level before."""
     shares = np.cumsum(sizes) / sizes.sum()
     bands = 32 if len(values) > 1000 else 16
-    points: dict[int, Decimal] = {}  # by the index of the first value above
+    points: dict[int, Decimal] = {}  # by the index of the first value above the point
     for number in range(1, bands):
         low, high = (int(np.searchsorted(shares, (number + half) / bands - 1e-12)) for half in (-0.5, 0.5))
         high = min(high, len(values) - 1)
@@ -183,7 +183,7 @@ def _first_at(values: Sequence[Decimal], point: Decimal, start: int, end: int) -
 
 
 def _thinned(points: Mapping[int, Decimal], shares: FloatArray, bands: int) -> list[list[int]]:
-    """Return nested sets of break points for fewer and fewer bands: the roundest ones near equal shares."""
+    """Return nested sets of break points for fewer and fewer bands: the roundest points near equal shares."""
     levels = [sorted(points)]
     while bands > 2 and len(levels[-1]) > 1:
         bands //= 2
@@ -208,7 +208,7 @@ def _unit(number: Decimal) -> Decimal:
 
 
 def _roundest(low: Decimal, high: Decimal) -> Decimal:
-    """Return the roundest number above `low` and up to `high`.
+    """Return the roundest number that is above `low` and at most `high`.
 
     >>> [str(_roundest(Decimal(low), Decimal(high))) for low, high in ((7, 13), ("0.2", "0.7"), (3, 4))]
     ['10', '0.5', '4']

@@ -1,8 +1,8 @@
-"""Person keys: a column whose repeated values are the rows of one person each, so k must count persons.
+"""Person keys: columns that identify persons who have several rows, so that k must count persons.
 
-A person has the same sex and date of birth in every row. A ward, a postcode or a department is repeated, too,
-but with people of both sexes. So a repeated key is a key of persons if columns that stay the same for a
-person's life are constant within its groups more often than chance explains.
+A person has the same sex and date of birth in every row. A ward or a postcode also has several rows, but of
+people of both sexes. So a key with repeated values is a key of persons if columns that never change in a
+person's life are constant within its groups (the rows with the same key) more often than chance explains.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ from shoal.wording import plural
 
 _MOST_KEYS = 4  # maximum number of keys that are tried, by one query
 _MOST_COLUMNS = 12  # maximum number of columns that are compared within the groups of a key
-_CONSTANT = 0.95  # required share of the repeated groups; the rest may be mistakes in the data
-_CONTRADICTED = 0.8  # groups are not persons if a smaller share of them has one sex
-_EVIDENCE = 10.0  # -ln of the probability: less than 1 in 20,000 by chance
-_WEAK_EVIDENCE = 3.0  # 1 in 20
-_FEWEST = 3  # minimum number of groups; two may be yes and no
+_CONSTANT = 0.95  # minimum share of constant groups; the other groups may be mistakes in the data
+_CONTRADICTED = 0.8  # if sex is constant in a smaller share of the groups, groups are not persons
+_EVIDENCE = 10.0  # minimum -ln of the probability by chance: less than 1 in 20,000
+_WEAK_EVIDENCE = 3.0  # the same for weak evidence: 1 in 20
+_FEWEST = 3  # minimum number of groups: two groups may be yes and no
 _FEWEST_BALANCED = 10  # minimum number of groups of one size, as in a study with as many visits per person
-_FEWEST_REMOVED = 20  # minimum number of groups of a column that a policy removes and whose name says nothing
+_FEWEST_REMOVED = 20  # minimum number of groups if a policy removes the column and its name says nothing
 _MOST_ROWS_OF_PERSON = 50  # maximum average size of groups that may be persons
-_REPEATED_NAMES = 0.3  # minimum share of names with several rows, if rows belong to the same persons
-_ANY_NUMBER = re.compile(r"(?i)n[or]\.?|num(?:ber|[eé]ro)?\.?|n[uú]mero|nummer")  # or a count, or a gas
+_REPEATED_NAMES = 0.3  # minimum share of names that have several rows
+_ANY_NUMBER = re.compile(r"(?i)n[or]\.?|num(?:ber|[eé]ro)?\.?|n[uú]mero|nummer")  # or a count, or the gas NO
 _NUMBERS_OF_PERSONS = ("F", "G", "H", "I")  # e-mail, social security, medical record, health plan
-_VALUES_OF_PERSONS = ("D", *_NUMBERS_OF_PERSONS, "J", "O")  # and telephone, account, IP address
+_VALUES_OF_PERSONS = ("D", *_NUMBERS_OF_PERSONS, "J", "O")  # also telephone, account, IP address
 
 
 class Evidence(IntEnum):
@@ -52,7 +52,7 @@ class Evidence(IntEnum):
     PERSON_KEY = 0  # its name is that of a key of persons
     ID = 1  # its name is that of a key, perhaps not of persons
     IDENTIFIER = 2  # it is an identifier of persons, or its values are UUIDs or hashes
-    PERSON_NAME = 3  # it holds names of persons, which several persons may share
+    PERSON_NAME = 3  # it has names of persons; several persons may have the same name
     NUMBERED = 4  # its values are a common prefix and numbers, such as S0001
     NUMBER = 5  # its name means any number, such as "no"
     ROLE = 6  # a policy removes it, and its values are written like keys
@@ -61,7 +61,7 @@ class Evidence(IntEnum):
 
 @dataclass(frozen=True)
 class PersonKey:
-    """Columns that distinguish persons who have several rows; uncertain if the evidence is weak."""
+    """Columns that distinguish persons who have several rows. It is uncertain if the evidence is weak."""
 
     columns: tuple[str, ...]
     persons: int
@@ -100,10 +100,10 @@ def find_person_key(
     agreement: Mapping[str, float],
     records: int,
 ) -> PersonKey | None:
-    """Return the columns of an open table that distinguish persons, if persons have several rows.
+    """Return the columns of an open table that distinguish persons; None if no person has several rows.
 
-    `agreement` maps compared columns to the probability that two records with a value have the same one. The
-    table is read again only if there are candidates, and columns are compared only if one is repeated.
+    `agreement` has, for each column to compare, the probability that two records that are not empty have the
+    same value. The table is read again only for candidates; columns are compared only if a key is repeated.
     """
     keys = sorted(candidates, key=candidates.__getitem__)[:_MOST_KEYS]
     varied = [name for name, chance in agreement.items() if chance < 1]
@@ -113,7 +113,7 @@ def find_person_key(
         with suppress(DataError):  # a note must not cause a failure
             groups = engine.key_groups(table, keys, compared[:_MOST_COLUMNS])
     names = tuple(name for name in engine.columns(table) if _is_person_name(name))
-    if len(names) > 1:  # a single one of several name columns is not a key
+    if len(names) > 1:  # one of several name columns is not a key
         groups = {key: group for key, group in groups.items() if key not in names}
     for certain, test in ((True, _are_persons), (False, _may_be_persons)):
         matches = [key for key in keys if key in groups and test(candidates[key], groups[key], agreement)]
@@ -125,7 +125,7 @@ def find_person_key(
 
 
 def _by_names(engine: Engine, table: Any, names: tuple[str, ...], records: int) -> PersonKey | None:
-    """Return first and last names together as a key, if a large enough share of them is repeated."""
+    """Return first and last name together as a key if a large enough share of the names is repeated."""
     with suppress(DataError):
         counts, _ = engine.count(table, names[:_MOST_KEYS])
         if not counts.remote and len(counts) >= _FEWEST_BALANCED:
@@ -144,9 +144,9 @@ def evidence_for(
     opaque: bool = False,
     numbered: bool = False,
 ) -> Evidence | None:
-    """Return what suggests that a column is a key of persons, by its name, its role and its values.
+    """Return what suggests that a column is a key of persons: its name, its role or its values.
 
-    A role alone is no evidence: a first policy also removes columns that repeat others, and rare values.
+    A role alone is no evidence: a first policy also removes duplicate columns and nearly unique columns.
 
     >>> evidence_for("patient_id", identifier=False), evidence_for("last_name", identifier=True)
     (<Evidence.PERSON_KEY: 0>, <Evidence.PERSON_NAME: 3>)
@@ -186,7 +186,7 @@ def _is_person_name(name: str) -> bool:
 
 
 def _names_the_person(name: str) -> bool:
-    """Return whether a column is named as the name of the person that a record is about, not a doctor's."""
+    """Return whether a column has the name of the person that a record is about, not that of a doctor."""
     word = words_of(name, weak=False)
     return is_person(name) or (word is not None and word.letter == "A")
 
@@ -197,10 +197,10 @@ def is_lifelong(name: str) -> bool:
 
 
 def _are_persons(evidence: Evidence, groups: KeyGroups, agreement: Mapping[str, float]) -> bool:
-    """Return whether the groups of a key are persons; a vaguer name requires more evidence from columns."""
+    """Return whether the groups of a key are persons. The less its name says, the more evidence is needed."""
     if not groups.repeated or groups.groups < _FEWEST:
         return False
-    if evidence is Evidence.PERSON_KEY:  # without evidence from columns: counting persons is stricter
+    if evidence is Evidence.PERSON_KEY:  # the name is enough: counting persons is stricter
         return True
     if _is_contradicted(groups):
         return False
@@ -220,7 +220,7 @@ def _are_persons(evidence: Evidence, groups: KeyGroups, agreement: Mapping[str, 
 
 
 def _may_be_persons(evidence: Evidence, groups: KeyGroups, agreement: Mapping[str, float]) -> bool:
-    """Return whether the name of a key, or columns that are constant within few groups, suggest persons."""
+    """Return whether the name of a key, or constant columns in a few groups, suggest persons."""
     if not groups.repeated or groups.groups < _FEWEST_BALANCED or _is_contradicted(groups):
         return False
     if groups.rows > _MOST_ROWS_OF_PERSON * groups.groups:
@@ -239,20 +239,20 @@ def _may_be_persons(evidence: Evidence, groups: KeyGroups, agreement: Mapping[st
 
 
 def _surprises(groups: KeyGroups, agreement: Mapping[str, float]) -> dict[str, float]:
-    """Return, for each column that is constant within the groups, -ln of the probability by chance."""
+    """Return -ln of the probability by chance, for each column that is constant within the groups."""
     least = _CONSTANT * groups.compared
     constant = [name for name, number in groups.constant.items() if number >= least]
     return {name: _surprise(agreement[name], groups.compared) for name in constant}
 
 
 def _is_contradicted(groups: KeyGroups) -> bool:
-    """Return whether sex, birth or the like differ in more groups than mistakes in the data explain."""
+    """Return whether sex, birth or similar columns vary in more groups than mistakes in the data explain."""
     least = _CONTRADICTED * groups.compared
     return any(is_lifelong(name) and number < least for name, number in groups.constant.items())
 
 
 def _has_several_names(groups: KeyGroups) -> bool:
-    """Return whether the person's name differs within most groups: the key does not identify that person."""
+    """Return whether the person's name varies within most groups: then the key is not that of the person."""
     return any(
         _names_the_person(name) and 2 * number < groups.compared for name, number in groups.constant.items()
     )
@@ -263,12 +263,12 @@ def _surprise(chance: float, groups: int) -> float:
     return inf if chance <= 0 else -groups * log(chance)
 
 
-_MOST_ROWS = 200  # maximum average number per key that its name does not reveal: a person seldom has more
+_MOST_ROWS = 200  # maximum average number of rows per value if the name says nothing: few persons have more
 NOT_KEYS = (Kind.DATE, Kind.AGE, Kind.PLACE, Kind.PERSONAL, Kind.INCOME, Kind.EMPTY)
 
 
 def may_be_shaped(name: str, kind: Kind) -> bool:
-    """Return whether values written as keys may be keys; keys from 2000 to 2099 also look like years."""
+    """Return whether values written as keys may be keys. Keys such as 2024 also look like years."""
     if is_named_as(name, "weight"):  # people of one sex and race have the same weight in a survey
         return False
     return kind not in NOT_KEYS or (kind is Kind.DATE and not is_named_as(name, "time"))
@@ -277,7 +277,7 @@ def may_be_shaped(name: str, kind: Kind) -> bool:
 def evidence_of_values(
     name: str, texts: Sequence[str | None], records: int, *, removed: bool = False
 ) -> Evidence | None:
-    """Return what suggests that a column is a key, given its values; `removed`: a policy removes it."""
+    """Return what suggests that a column is a key, by its values; `removed`: a policy removes the column."""
     known = [text for text in texts if text is not None]
     if not may_be_key(len(known), records):
         return None
@@ -297,5 +297,5 @@ def _kind_of(name: str, texts: Sequence[str], records: int, finding: Finding | N
 
 
 def may_be_key(distinct: int, rows: int) -> bool:
-    """Return whether a column with this many values may be a person key although its name does not say so."""
+    """Return whether the number of values allows a person key, if the name says nothing."""
     return 1 < distinct < rows <= _MOST_ROWS * distinct

@@ -1,4 +1,4 @@
-"""First policies: guessed from a table or following a published rule, with notes on what is doubtful."""
+"""First policies: guessed from a table or by a published rule, with notes on doubtful columns."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from shoal.wording import percent
 
 DEFAULT_LIMIT = "5%"
 _LEAST_SEPARATION = 0.19  # the separation of a column in which 9 of 10 records have the same value
-_MOST_CERTAIN = 0.8  # the greatest share of a rare sensitive value in a class
+_MOST_CERTAIN = 0.8  # maximum share of a rare sensitive value in a class
 FIRST_METRIC = "coverage"  # the metric of a first policy
 
 
@@ -48,15 +48,15 @@ def policy_text(
 
 
 def _is_one_sided(guess: Guess) -> bool:
-    """Return whether nearly all records have one value, so that few classes could hold a second one."""
+    """Return whether nearly all records have one value, so that few classes can have a second value."""
     return guess.separation < _LEAST_SEPARATION
 
 
 def _diversity(k: int, guesses: Sequence[Guess]) -> Iterator[str]:
     """Yield the lines of the models for sensitive columns.
 
-    If one value dominates, requiring a second value in every class would lose nearly all information. A class
-    may then contain only the common value, but the share of a rare value is limited.
+    If nearly all records have the same value, requiring a second value in every class would cost nearly all
+    information. Then a class may have only this value, and only the share of rare values is limited.
     """
     sensitive = [guess for guess in guesses if guess.role is Role.SENSITIVE]
     spread = [guess.column for guess in sensitive if not _is_one_sided(guess)]
@@ -74,7 +74,7 @@ def _diversity(k: int, guesses: Sequence[Guess]) -> Iterator[str]:
 
 
 def _one_sided_notes(guesses: Sequence[Guess]) -> Iterator[str]:
-    """Yield notes on the sensitive columns of which classes may hold only the common value."""
+    """Yield notes on the sensitive columns for which a class may have only the common value."""
     for guess in guesses:
         if guess.role is Role.SENSITIVE and guess.distinct > 1 and _is_one_sided(guess):
             yield (
@@ -101,7 +101,7 @@ def _k_anonymity(k: int, guesses: Sequence[Guess]) -> str:
 
 
 def note_lines(entries: Iterable[Mapping[str, Any]], notes: Sequence[str]) -> list[str]:
-    """Write notes as comments, and say which values of the table the policy contains."""
+    """Write notes as comments, and explain the codes in `unknown`, if there are any."""
     comments = [f"Note: {note}" for note in notes]
     if any("unknown" in entry.get("hierarchy", ()) for entry in entries):
         comments.append(
@@ -111,7 +111,7 @@ def note_lines(entries: Iterable[Mapping[str, Any]], notes: Sequence[str]) -> li
 
 
 def suggested_entry(guess: Guess) -> dict[str, Any]:
-    """Return the entry of a column in the policy, as guessed."""
+    """Return the guessed entry of a column in the policy."""
     entry: dict[str, Any] = {"role": guess.role.value}
     if guess.role is not Role.QUASI_IDENTIFIER:
         return entry
@@ -120,7 +120,7 @@ def suggested_entry(guess: Guess) -> dict[str, Any]:
 
 
 def column_line(guess: Guess, entry: Mapping[str, Any], reason: str) -> str:
-    """Write a column's part of the policy on one line, with what the column is and the reason."""
+    """Write a column's entry on one line, with a comment that says what it contains, and the reason."""
     missing = f", {guess.missing:,} missing" if guess.missing else ""
     description = f"{guess.column_kind}: {guess.kind}, {guess.distinct:,} distinct{missing}"
     return f"  {_flow(guess.column)}: {_flow(dict(entry))}  # {description}; {reason}"
@@ -136,7 +136,7 @@ def last_lines(suppression_limit: str) -> tuple[str, ...]:
 
 
 class _Dumper(yaml.SafeDumper):
-    """Quotes every text of digits: other readers of YAML take 059 for a number."""
+    """Quotes every text of digits, because other readers of YAML parse 059 as a number."""
 
 
 def _quoted(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
@@ -164,7 +164,7 @@ def notes_on(guesses: Sequence[Guess], units: Collection[str] = ()) -> list[str]
 
 
 def _persons(guesses: Sequence[Guess], units: Collection[str]) -> Iterator[str]:
-    """Yield notes that persons have several rows, and on what to do about it."""
+    """Yield notes that persons have several rows, and what to change in the policy."""
     key = person_key_of(guesses)
     if key and key.column in units:
         yield f"{key}: the policy has unit: {key.column}, so that k-anonymity counts persons and not rows."
@@ -177,7 +177,7 @@ def _persons(guesses: Sequence[Guess], units: Collection[str]) -> Iterator[str]:
 
 
 def _similar_names(names: Sequence[str]) -> Iterator[str]:
-    """Yield notes on columns that are easily confused."""
+    """Yield notes on columns whose names are easily confused."""
     groups: dict[str, list[str]] = {}
     for name in names:
         groups.setdefault(name.strip().casefold(), []).append(name)
@@ -203,7 +203,7 @@ def _ages_beside_births(guesses: Sequence[Guess]) -> Iterator[str]:
 
 
 def postcode_notes(guesses: Sequence[Guess]) -> Iterator[str]:
-    """Yield notes on postcodes to which a rule of the United States does not apply."""
+    """Yield notes on postcodes outside the United States, to which the rule does not apply."""
     for guess in guesses:
         if guess.role is not Role.IDENTIFIER and is_foreign_postcode(guess.column):
             yield (
@@ -220,12 +220,12 @@ SMALL_ZIP_AREAS = (
     "036", "059", "063", "102", "203", "556", "692", "790", "821", "823", "830", "831", "878", "879", "884",
     "890", "893",
 )  # fmt: skip
-WEIGHT = 2  # the weight of a column that is known to an outsider and needed by the analyst
+WEIGHT = 2  # the weight of a column that an outsider knows and the analyst needs
 _REMOVED = {"role": Role.IDENTIFIER.value}
 
 
 def safe_harbor(guesses: Sequence[Guess], *, today: date | None = None) -> str:
-    """Remove or coarsen the 18 identifiers of HIPAA's Safe Harbor, 45 CFR 164.514(b)(2); it asks for no k."""
+    """Remove or generalize the 18 identifiers of HIPAA's Safe Harbor, 45 CFR 164.514(b)(2); it needs no k."""
     year = (today or date.today()).year
     parts = [_safe_harbor_entry(guess, year) for guess in guesses]
     lines = [
@@ -246,7 +246,7 @@ def safe_harbor(guesses: Sequence[Guess], *, today: date | None = None) -> str:
 
 
 def _safe_harbor_entry(guess: Guess, year: int) -> tuple[Mapping[str, Any], str]:
-    """Return a column's part of a policy that follows Safe Harbor, and why."""
+    """Return a column's entry in a policy that follows Safe Harbor, and the reason."""
     finding = guess.identifier
     rule = _coarse_entry(guess, year)
     if guess.chosen:
@@ -299,13 +299,13 @@ def _coarse_entry(guess: Guess, year: int) -> tuple[Mapping[str, Any], str] | No
 
 
 def _as_written(guess: Guess, *options: str) -> dict[str, Any]:
-    """Return the options of the guessed hierarchy about how values are written, such as the date format."""
+    """Return options of the guessed hierarchy on how values are written, such as the date format."""
     known = guess.hierarchy if isinstance(guess.hierarchy, Mapping) else {}
     return {option: known[option] for option in options if option in known}
 
 
 def _generalized(hierarchy: dict[str, Any], unknown: Sequence[str]) -> Mapping[str, Any]:
-    """Return a quasi-identifier that is never released as it is."""
+    """Return the entry of a quasi-identifier that is never released at level 0."""
     extra = {"unknown": list(unknown)} if unknown else {}
     return {"role": Role.QUASI_IDENTIFIER.value, "hierarchy": hierarchy | extra, "min_level": 1}
 
@@ -348,7 +348,7 @@ def preset_notes(
     roles: Mapping[str, str] | None = None,
     units: Collection[str] = (),
 ) -> list[str]:
-    """Return notes on doubtful columns, in the roles that the user chose if any, and on a preset's rule.
+    """Return notes on doubtful columns and on a preset's rule; `roles` are those that the user chose.
 
     `units` are the columns by which the models count persons.
     """
@@ -360,6 +360,6 @@ def preset_notes(
 
 
 def preset_text(name: str | None, guesses: Sequence[Guess]) -> str:
-    """Return the first policy of a preset, or the default one without a name."""
+    """Return the first policy of a preset; without a name, return the default policy."""
     check_preset(name)
     return policy_text(guesses) if name is None else PRESETS[name](guesses)

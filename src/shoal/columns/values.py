@@ -1,7 +1,7 @@
 """Patterns of values: telephone numbers, dates, names of persons, and numbers with check digits.
 
-Plain numbers and codes of diseases, drugs and procedures match none of the patterns. At most one random
-number in ten has a correct check digit. If nearly all values of a column do, that is not chance.
+Plain numbers and codes of diseases, drugs and procedures match none of the patterns. At most one in ten
+random numbers has a correct check digit, so nearly all values of a column do not have one by chance.
 """
 
 from __future__ import annotations
@@ -105,13 +105,13 @@ def is_ssn(text: str) -> bool:
 
 
 def is_bare_ssn(text: str) -> bool:
-    """Match nine digits that can be a social security number; only the column's name can confirm it."""
+    """Match nine digits that may be a social security number; only the column's name can confirm this."""
     match = _BARE_SSN.fullmatch(text)
     return match is not None and ssn(*match.groups())
 
 
 def is_address(text: str) -> bool:
-    """Match an IP address of version 4 or 6. A number such as 1.2.3 has too few parts to be one."""
+    """Match an IP address of version 4 or 6. A number such as 1.2.3 has too few parts."""
     if text.count(".") != 3 and ":" not in text:
         return False
     try:
@@ -123,7 +123,7 @@ def is_address(text: str) -> bool:
 
 
 def is_phone(text: str) -> bool:
-    """Match a telephone number that a plus, brackets or groups of digits identify as one."""
+    """Match a telephone number with a plus, brackets or groups of digits."""
     if not 7 <= len(text) <= 30 or not _PHONE.fullmatch(text) or is_ssn(text):
         return False
     digits = re.sub(r"\D", "", text)
@@ -141,12 +141,12 @@ def is_phone(text: str) -> bool:
 
 
 def is_bare_phone(text: str) -> bool:
-    """Match a telephone number, or plain digits of its length, which only the column's name can confirm."""
+    """Match a telephone number, or digits of the same length; only the column's name can confirm these."""
     return is_phone(text) or re.fullmatch(r"\+?\d{7,15}", text) is not None
 
 
 def is_zip(text: str) -> bool:
-    """Match a ZIP code: five or nine digits, also as 12345-6789; fewer if leading zeros were lost."""
+    """Match a ZIP code: five or nine digits, also as 12345-6789, or fewer if leading zeros were lost."""
     return re.fullmatch(r"\d{3,5}|\d{5}-?\d{4}|\d{7,8}", text) is not None
 
 
@@ -206,7 +206,7 @@ _NAME_PARTICLES = ("de", "van", "von", "der", "den", "la", "del", "da", "y")
 
 
 def is_person(text: str) -> bool:
-    """Match two to four words that each begin with a capital letter, like the names of persons."""
+    """Match two to four words that all begin with a capital letter, like the names of persons."""
     if len(text) > 60 or not _PERSON.fullmatch(text):
         return False
     are_name_parts = all(word[0].isupper() or word in _NAME_PARTICLES for word in text.split())
@@ -214,7 +214,7 @@ def is_person(text: str) -> bool:
 
 
 def is_lettered(text: str) -> bool:
-    """Match a text of letters, like a name, of one word or more; not a single letter or a code.
+    """Match one or more words of letters, like a name, but not a single letter or a code.
 
     >>> is_lettered("Müller-Lüdenscheidt"), is_lettered("O'Neill, J."), is_lettered("A"), is_lettered("X17")
     (True, True, False, False)
@@ -232,8 +232,8 @@ def _words(text: str) -> list[str]:
 
 
 Test = Callable[[str], bool]
-MOST = 2000  # maximum number of values examined, spread evenly over all
-SHARE = 0.8  # the minimum share of them that must match
+MOST = 2000  # maximum number of values examined, spread evenly over all values
+SHARE = 0.8  # minimum share of the examined values that must match
 
 
 @dataclass(frozen=True)
@@ -244,7 +244,7 @@ class Pattern:
     kind: str
     words: str  # what the values are
     test: Test
-    least: int = 1  # minimum number of distinct values; with fewer, a match may be chance
+    least: int = 1  # minimum number of distinct values; fewer may match by chance
 
 
 def spread(texts: Sequence[str | None], limit: int = MOST) -> list[str]:
@@ -279,7 +279,7 @@ def pattern_of(values: Sequence[str]) -> Pattern | None:
 
 
 def _are_persons(values: Sequence[str]) -> bool:
-    """Return whether values are written as names and some hold a common given name."""
+    """Return whether values are written as names and some contain a common given name."""
     return mostly(values, is_person) and mostly(values, has_given_name, 0.15)
 
 
@@ -319,7 +319,7 @@ _ALNUM = "[AC-HJKMNP-RT-Y0-9]"
 _MBI = rf"[1-9]{_ALPHA}{_ALNUM}\d{_ALPHA}{_ALNUM}\d{_ALPHA}{{2}}\d\d"
 _VALID = "with correct check digits"
 
-# In the order in which they are tried: patterns that cannot be confused with others come first.
+# The patterns are tried in this order. Patterns that cannot be confused with others come first.
 PATTERNS = (
     Pattern("F", "e-mail", "written as e-mail addresses", _full(_EMAIL)),
     Pattern("Q", "photo", "names of image files, or images", _full(f"{_IMAGE_FILE}|{_IMAGE_DATA}")),
