@@ -1,1 +1,1 @@
-"""Policies: their entries, checks and limits, how they are read from YAML, and their JSON Schema."""
+"""Policies: entries, checks, limits, reading of YAML, and JSON Schema."""

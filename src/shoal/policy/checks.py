@@ -1,4 +1,4 @@
-"""Checks that the entries of a policy are consistent. Each entry by itself is checked by its type."""
+"""Checks that the entries of a policy are consistent. Pydantic checks each single entry by its type."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 _NAMED = "a name, or a name with its options, such as {0}"
-# Descriptions for messages about entries whose type is not clear enough.
+# What messages say about entries whose type alone does not tell what is allowed.
 _WANTED = {
     "columns": "columns with their roles, such as age: {role: quasi-identifier, hierarchy: flat}",
     "column": "a mapping with a role, such as {role: other}",
@@ -59,7 +59,7 @@ def refusal(
     value = first["input"]
     if (bound := bound_of(first)) and name not in _WANTED:
         must = bound
-    # A hierarchy may hold values of the data.
+    # A hierarchy may contain values of the data, which a message must not show.
     got = f", got {value!r}" if name != "hierarchy" and isinstance(value, str | int | float) else ""
     kind = fields[name].annotation if name in fields else None
     words = [role.value for role in Role] if kind is Role else map(str, get_args(kind))

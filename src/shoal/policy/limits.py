@@ -1,4 +1,4 @@
-"""Shares of records and of persons, in the notations that people use: 5%, 0.05, 1/20."""
+"""Shares of records and of persons, in several notations: 5%, 0.05, 1/20."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from shoal.wording import plural, quote
 
 
 def limit_in_records(limit: float | str, records: int) -> int:
-    """Convert a suppression limit to a number of records; a share is rounded down, in decimal arithmetic.
+    """Convert a suppression limit to a number of records. Decimal arithmetic rounds a share down exactly.
 
     >>> limit_in_records("29%", 100), limit_in_records(0.05, 30162), limit_in_records(7, 100)
     (29, 1508, 7)
@@ -62,7 +62,7 @@ def _invalid_limit(rule: str, limit: object, hint: str = "") -> PolicyError:
 
 
 def check_whole(name: str, value: object, least: int = 1) -> int:
-    """Return a whole number, NumPy's too, or raise an error about the field of that name."""
+    """Return an int, also for a whole number of NumPy; else raise an error about the field `name`."""
     if isinstance(value, bool) or not isinstance(value, Integral):
         raise invalid(name, "a whole number", value)
     if value < least:
@@ -71,7 +71,7 @@ def check_whole(name: str, value: object, least: int = 1) -> int:
 
 
 def check_seconds(seconds: object) -> float | None:
-    """Return a time limit in seconds, or None if there is none; raise an error if it is invalid."""
+    """Return a time limit in seconds, or None if there is no limit; raise an error if it is invalid."""
     if seconds is None:
         return None
     if isinstance(seconds, bool) or not isinstance(seconds, Real) or not float(seconds) > 0:
@@ -80,7 +80,7 @@ def check_seconds(seconds: object) -> float | None:
 
 
 def decimal_point(text: str) -> str:
-    """Replace a comma by a point if it cannot separate thousands; 1,500 may be a number of records.
+    """Replace a decimal comma by a point. A comma that may separate thousands, as in 1,500, stays.
 
     >>> decimal_point("5,5%"), decimal_point("0,05"), decimal_point("1,500")
     ('5.5%', '0.05', '1,500')
@@ -99,7 +99,7 @@ def _as_share(text: str) -> str:
 
 
 def _without_comma(text: str) -> str:
-    """Return a hint to write a number without commas: of records, or else of percent."""
+    """Return a hint to write a number of records, or a percentage, without commas."""
     if re.fullmatch(r"[0-9]+,[0-9]+", text) and not re.fullmatch(r"[1-9][0-9]{0,2},[0-9]{3}", text):
         return _as_share(text)
     plain = text.replace(",", "")

@@ -1,4 +1,4 @@
-"""Policy: the custodian's settings, without data; read from YAML and written as YAML."""
+"""Policy: the custodian's settings, without data. It is read from YAML and written as YAML."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from shoal.registry import broken_rule, validate_option
 
 
 class Column(BaseModel):
-    """One column's part of the policy."""
+    """The policy's entry for one column."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -68,7 +68,7 @@ class Column(BaseModel):
     @field_validator("hierarchy", mode="before")
     @classmethod
     def _keys_are_text(cls, value: Any) -> Any:
-        """Convert keys to text; a group of a tree that is named 1.1 would otherwise be a number."""
+        """Convert keys to text: YAML reads a group of a tree that is named 1.1 as a number."""
         if isinstance(value, Mapping):
             return {str(key): cls._keys_are_text(inner) for key, inner in value.items()}
         return [cls._keys_are_text(inner) for inner in value] if isinstance(value, list) else value
@@ -175,7 +175,7 @@ class Policy(BaseModel):
     )
 
     _folder: Path = PrivateAttr(Path())
-    _file: Path | None = PrivateAttr(None)  # the file that the policy was read from
+    _file: Path | None = PrivateAttr(None)  # the file from which the policy was read
     _files: dict[str, list[list[str]]] = PrivateAttr({})  # rows of hierarchy files, from a recipe
 
     @classmethod
@@ -195,7 +195,7 @@ class Policy(BaseModel):
 
     @classmethod
     def from_yaml(cls, text: str, folder: Path) -> Policy:
-        """Read a policy from YAML; the files that it names are relative to the folder."""
+        """Read a policy from YAML; paths in the policy are relative to the folder."""
         policy = cls._checked(parse_yaml(text))
         policy._folder = folder
         return policy
@@ -220,7 +220,7 @@ class Policy(BaseModel):
         return policy
 
     def __eq__(self, other: object) -> bool:
-        """Compare the settings, not the files they were read from."""
+        """Compare the settings, but not the files from which they were read."""
         return isinstance(other, Policy) and self.model_dump() == other.model_dump()
 
     __hash__ = None  # type: ignore[assignment]
@@ -262,7 +262,7 @@ class Policy(BaseModel):
 
     @property
     def search_algorithm(self) -> Algorithm | None:
-        """The algorithm, as an object; None leaves the choice to shoal."""
+        """The algorithm, as an object; None means that shoal chooses it."""
         name, options = named(self.algorithm)
         if name == "auto":
             for option in options:
@@ -299,25 +299,25 @@ class Policy(BaseModel):
 
     @property
     def levels_by_class(self) -> bool:
-        """Whether classes may get separate levels after a search for a node."""
+        """Whether classes may get their own levels after a search for a node."""
         finishing = self.finishing
         return finishing["refine"] or finishing["local"] > 0
 
     @property
     def units(self) -> tuple[str, ...]:
-        """The columns whose distinct values some model counts in each class; they may have any role."""
+        """The columns whose distinct values a model counts in each class. They may have any role."""
         return tuple(dict.fromkeys(model.unit_column for model in self.privacy_models if model.unit_column))
 
     @property
     def tested_sets(self) -> Sequence[tuple[int, ...]]:
-        """The sets of quasi-identifiers, by index, whose rare combinations the search hides."""
+        """The sets of quasi-identifiers (as indices) in which the search hides rare combinations."""
         algorithm = self.search_algorithm
         names = self.roles.quasi_identifiers
         return algorithm.tested_sets([self.columns[name].identifying for name in names]) if algorithm else ()
 
     @property
     def masks(self) -> bool:
-        """Whether a release may hold masked records: suppressed ones with everything blanked."""
+        """Whether a release may have masked records: suppressed records with empty values."""
         algorithm = self.search_algorithm
         return self.suppressed == "mask" and (algorithm is None or algorithm.suppresses)
 
@@ -329,7 +329,7 @@ class Policy(BaseModel):
 
     @property
     def population(self) -> Path | None:
-        """The table of the population that the input was drawn from, if a model uses it."""
+        """The table of the population from which the input was drawn, if a model uses it."""
         files = sorted({model.population_table for model in self.privacy_models if model.population_table})
         if len(files) > 1:
             raise PolicyError(f"Models name several populations: {', '.join(map(repr, files))}. Name one.")
@@ -337,13 +337,13 @@ class Policy(BaseModel):
 
     @property
     def sensitive_needed(self) -> tuple[str, ...]:
-        """The sensitive columns that some model uses."""
+        """The sensitive columns that any model uses."""
         available = self.roles.sensitive
         needed = {name for model in self.privacy_models for name in model.sensitive(available)}
         return tuple(name for name in available if name in needed)
 
     def bind(self, domains: Mapping[str, Domain], counts: Counts | None = None) -> tuple[Hierarchy, ...]:
-        """Apply every quasi-identifier's hierarchy to the column's values; `counts` has the combinations."""
+        """Apply each quasi-identifier's hierarchy to its column's values; `counts` has the combinations."""
         hierarchies = []
         for column, name in enumerate(self.roles.quasi_identifiers):
             builder, domain = self.builder(name), domains[name]
@@ -353,7 +353,7 @@ class Policy(BaseModel):
         return tuple(hierarchies)
 
     def builder(self, name: str) -> Builder:
-        """Return a column's hierarchy rule, with its file read."""
+        """Return a column's hierarchy rule. If the rule names a file, the file is read."""
         builder = builders.parse(name, self.columns[name].hierarchy)
         if isinstance(builder, Csv):
             rows = tuple(tuple(row) for row in self._files.get(name, ()))
@@ -369,20 +369,20 @@ class Policy(BaseModel):
 
     @property
     def read_files(self) -> dict[Path, str]:
-        """The files that the policy was read from or names, each with a description."""
+        """The file from which the policy was read and the files that it names, each with a description."""
         files = {} if self._file is None else {self._file: "the policy"}
         files |= {path: f"the hierarchy of {name!r}" for name, path in self.files.items()}
         return files | ({self.population: "the population"} if self.population else {})
 
     def with_files(self, files: Mapping[str, list[list[str]]]) -> Policy:
-        """Return the policy with the rows of its hierarchy files, so that the files are not needed."""
+        """Return the policy with the rows of its hierarchy files, so that it does not read the files."""
         policy = self.with_()
         policy._files = dict(files)
         return policy
 
     @property
     def as_bounds(self) -> tuple[str, ...]:
-        """The columns whose bands are released as two numbers."""
+        """The columns whose bands are released as two columns with the lower and upper bounds."""
         return tuple(name for name, column in self.columns.items() if column.release_as == "bounds")
 
     def released(self, name: str) -> tuple[str, ...]:
@@ -421,7 +421,7 @@ class Policy(BaseModel):
     def written(self) -> dict[str, Any]:
         """Return the policy as plain values, without defaults."""
         data = self.model_dump(mode="json", exclude_defaults=True)
-        if "suppression_limit" in self.model_fields_set:  # otherwise the search may have a default
+        if "suppression_limit" in self.model_fields_set:  # else, the search may have its own default
             data["suppression_limit"] = self.suppression_limit
         return data
 
@@ -454,7 +454,7 @@ def plugin_text(plugin: Named) -> str:
 
 
 def split_options(text: str) -> list[str]:
-    """Split at commas, but not within a value that begins with a bracket.
+    """Split at commas, except within a value that begins with a bracket.
 
     >>> split_options("parts=[{precision: 1}, {height: 2}],k=5")
     ['parts=[{precision: 1}, {height: 2}]', 'k=5']
@@ -469,7 +469,7 @@ def split_options(text: str) -> list[str]:
 
 
 def _is_open(part: str) -> bool:
-    """Return whether a value begins with a bracket and opens more of them than it closes."""
+    """Return whether a value begins with a bracket and opens more brackets than it closes."""
     value = part.partition("=")[2].strip()
     if not value.startswith(("[", "{")):
         return False

@@ -1,4 +1,4 @@
-"""Reading the YAML of a policy; errors name the line."""
+"""Reads the YAML of a policy; errors name the line."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from shoal.wording import quote
 
 
 def named_as_table(path: Path) -> bool:
-    """Return whether a path has the extension of a table; .txt may also be a policy.
+    """Return whether a path has the extension of a table, except .txt, which may also be a policy.
 
     >>> named_as_table(Path("p.CSV")), named_as_table(Path("p.yaml")), named_as_table(Path("p.txt"))
     (True, False, False)
