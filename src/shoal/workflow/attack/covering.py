@@ -235,14 +235,14 @@ def _is_read(
 
 _NOTHING = np.empty(0, np.int64)
 _MOST_PAIRS = 200_000_000  # maximum number of pairs of a label and a value in memory
-# If the release contains at least this share of the known values, a label without a meaning is a value.
+# If the release contains at least this share of the known values, unreadable labels count as values.
 _UNCHANGED_SHARE = 0.5
 
 
 def resolve_unread(
     labels: Sequence[Meaning], values: ValueIndex, *, rule: bool
 ) -> tuple[list[Meaning], int, int]:
-    """Give a meaning to labels that could not be read, and count the labels that became each of two meanings.
+    """Give unread labels a meaning; also return how many of them cover everything, and how many are values.
 
     A label that equals a known value is that value. If there is no hierarchy and most known values are in the
     release unchanged, the other labels are values that no known person has. Otherwise they cover every value.

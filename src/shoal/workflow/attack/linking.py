@@ -30,7 +30,7 @@ class CombinationTree(NamedTuple):
 class Lists(NamedTuple):
     """The labels that each value is compatible with, concatenated over columns."""
 
-    wild: IntArray  # labels with a lower number cover everything
+    wild: IntArray  # (columns,): labels with a lower number cover everything
     offset: IntArray  # (columns,): where the values of a column begin
     starts: IntArray  # (values + columns,): where a value's labels begin
     labels: IntArray  # ascending within a value
@@ -167,14 +167,14 @@ def overlap(
     fresh: IntArray,  # (rows,)
     tree: CombinationTree,  # of the classes of the other release
     lists: Lists,
-    starts: IntArray,  # (rows + 1,): where a class's linking values begin
+    starts: IntArray,  # (rows + 1,): where a class's codes of unchanged values begin
     codes: IntArray,  # ascending within a class
     counts: IntArray,
     other_starts: IntArray,  # (combinations + 1,): the same for the other release
     other_codes: IntArray,
     other_counts: IntArray,
     k: int,
-    seen: IntArray,  # output, zeros on entry: records of the other release that match each linking value
+    seen: IntArray,  # output, zeros on entry: for each code, the matching records of the other release
     other_seen: IntArray,  # output, zeros on entry: the same for the other release
 ) -> tuple[int, int, int]:
     """Return the fewest records that two classes share, the number of pairs, and their records below k."""

@@ -71,7 +71,7 @@ def knowledge_of(policy: Any, recipe: Any) -> Knowledge:
     """Return the knowledge from the recipe or, without a recipe, from the policy."""
     if recipe is not None:
         loaded_recipe = Recipe.load(recipe)
-        # refined classes may have other levels than the recipe
+        # Refined classes may have other levels than the recipe.
         node = None if loaded_recipe.policy.levels_by_class else loaded_recipe.levels
         return Knowledge(loaded_recipe.policy, loaded_recipe.regions, loaded_recipe.regions is None, node)
     if policy is None:

@@ -42,8 +42,8 @@ from shoal.workflow.utility.labels import CellText
 class Intersection(HasDocument):
     """The k that remains against someone who has two releases."""
 
-    k: int  # size of the smallest pair of classes; None if no record can be in both releases
-    remaining: int | None  # size of the smallest pair of classes; None if no record can be in both
+    k: int  # required by the policy
+    remaining: int | None  # size of the smallest pair of classes; None if no record can be in both releases
     exact: bool  # counted in the input, not estimated from the releases
     pairs: int  # a pair: the records in one class of each release, or in a class of one release only
     records: int  # number of records in pairs of fewer than k records
@@ -454,7 +454,7 @@ def _unmatched(starts: IntArray, _: IntArray, counts: IntArray, matched: IntArra
 
 
 def _grouped(side: _Side, ids: IntArray, order: IntArray) -> tuple[IntArray, IntArray, IntArray]:
-    """Return the rows of each class sorted by their linking values, with the classes in a given order."""
+    """Return the sorted codes of unchanged values of each class, with the classes in the order given."""
     positions = np.empty(len(order), np.int64)
     positions[order] = np.arange(len(order))
     class_of = positions[side.of]

@@ -149,8 +149,8 @@ def apply(
 ) -> Release:
     """Recode a table by a recipe, suppress violating records within the limit, and check the result.
 
-    The recipe's levels or regions are fixed. With levels, the policy's refinement or blanking of cells is
-    computed for the new data. `suppression_limit` replaces the policy's. With `repair`, levels that no longer
+    The recipe's levels or regions are fixed. If the policy refines levels or blanks cells, this is done for
+    the new data. `suppression_limit` replaces the policy's limit. With `repair`, levels that no longer
     satisfy the policy are raised to the node of least loss above them; `seconds` limits this search, and
     `Release.raised` lists the changes. `local` gives every class of this table its own labels, starting from
     the recipe's levels, like the policy option `local`. `mapping`, `report`, `spreadsheet_safe`, `delimiter`

@@ -49,7 +49,7 @@ class Recipe:
     levels: dict[str, int] | None  # None if the recoding is not based on a node
     regions: Saved | None
     reference: Reference  # how often each sensitive value occurred in the whole input
-    masked: int | None = None  # the masked records of the release; None if unknown
+    masked: int | None = None  # number of masked records in the release; None if unknown
 
     @classmethod
     def load(cls, source: Recipe | Mapping[str, Any] | str | Path) -> Recipe:
@@ -93,7 +93,6 @@ class Recipe:
 
 
 def _files_needed(policy: Policy) -> list[str]:
-    """Return the columns whose hierarchy files are stored in a recipe."""
     needed = (*policy.roles.quasi_identifiers, *policy.sensitive_needed)
     return [name for name in policy.files if name in needed]
 

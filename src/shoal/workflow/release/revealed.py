@@ -1,8 +1,9 @@
 """Which unchanged columns reveal a generalized column, and how many records all columns together make unique.
 
-A finer group is a group at a level below the released one. A column can reveal it in two ways. By agreement:
-all records with the same value of the column have the same finer group. A value of a single record is no
-evidence. By content: the values name the finer group, for example an exact date next to a year.
+A finer group is a group at a level below the released one. For each quasi-identifier and finer level, there
+is one question: does a column reveal the finer group? This can happen in two ways. By agreement: all records
+with the same value of the column have the same finer group. A value of a single record is no evidence. By
+content: the values name the finer group, for example an exact date next to a year.
 
 Only records whose released label covers several finer groups count. Masked records are among them, because
 they share one label. A column is reported if it reveals the finer groups of at least half of these records.

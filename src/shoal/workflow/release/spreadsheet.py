@@ -162,7 +162,7 @@ def is_formula(cell: str) -> bool:
 
 
 def _rewritten(file: Iterable[str], delimiter: str, sign: str, *, safe: bool) -> Iterator[str]:
-    """Yield header and rows; with `safe`, negative numbers get an apostrophe, too."""
+    """Yield header and rows with the delimiter `sign`; with `safe`, also escape negative numbers."""
     if csv.field_size_limit() < _LONGEST:
         csv.field_size_limit(_LONGEST)  # not reset, because another thread may be reading
     rows = csv.reader(file, delimiter=delimiter)

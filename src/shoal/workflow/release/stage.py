@@ -133,7 +133,7 @@ class Stage(ABC):
     def undo(self) -> None:
         """Withdraw the release; only used if it did not replace another."""
 
-    def recover(self) -> None:  # noqa: B027 - most have nothing to do
+    def recover(self) -> None:  # noqa: B027 - most stages have nothing to restore
         """Restore the files or tables that an interrupted run had moved away."""
 
     def exists(self) -> bool:

@@ -57,7 +57,7 @@ class HistogramBar:
 
 
 def bars(before: Exposure, after: Exposure, k: int) -> tuple[HistogramBar, ...]:
-    """Group records by the size of their class; k is the lower limit of a bar.
+    """Group records by the size of their class; a bar begins at k if any class is that large.
 
     >>> [bar.label for bar in bars(Exposure((1, 7), (4, 7)), Exposure((30,), (30,)), 6)]
     ['1', '2', '3\u20134', '5', '6\u20139', '10\u201319', '20\u201349']

@@ -383,7 +383,6 @@ def _plugin(written: Named) -> Html:
 
 
 def _risks(release: Release, risk: Risk, k: int) -> Iterator[Html]:
-    """Yield the risks before and after the release, with explanations."""
     rows = [(f"{name[0].upper()}{name[1:]}", *cells) for name, *cells in risk_rows(risk, k)]
     caption = "Before: the input's quasi-identifiers as they are. After: the release"
     yield table(caption, ("Measure", "Before", "After"), rows, numbers=(1, 2))

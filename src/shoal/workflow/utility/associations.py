@@ -38,7 +38,7 @@ def cramers_v(
 ) -> float:
     """Return Cramer's V of the codes of two columns, corrected for bias.
 
-    If records are spread, `groups` are the effective numbers of codes; by default, codes that occur count.
+    `groups` are the effective numbers of codes, if records are spread (default: the codes that occur).
 
     >>> half = np.array([0, 0, 1, 1])
     >>> cramers_v(half, half, half + 1), cramers_v(half, np.array([0, 1, 0, 1]), np.full(4, 7))

@@ -43,7 +43,7 @@ def shown(label: CellText) -> str:
 
 
 def number(value: float | None) -> str:
-    """Format a number with four significant digits, without an exponent unless it is huge or tiny.
+    """Format a number with about four significant digits; only huge and tiny ones have an exponent.
 
     >>> number(12123.4), number(44.2345), number(0.00001), number(None)
     ('12,123', '44.23', '1e-05', '?')

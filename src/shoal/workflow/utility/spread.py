@@ -135,7 +135,7 @@ class LabelSpread:
         known = np.isfinite(ordered)
         masses = self.sums(self.slots * known)
         safe = np.where(masses > 0, masses, 1.0)
-        middle = float(ordered[known].mean()) if known.any() else 0.0  # smaller sums are more exact
+        middle = float(ordered[known].mean()) if known.any() else 0.0  # small sums are more exact
         means = self.sums(self.slots * np.where(known, ordered - middle, 0.0)) / safe + middle
         shares = np.divide(masses, self.masses, out=np.zeros(len(masses)), where=self.masses > 0)
         has_several = self.sums((known & (self.slots > 0)).astype(np.int64)) > 1
