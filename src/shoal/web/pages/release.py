@@ -99,7 +99,7 @@ class ReleaseView:
 
     def has_unused_text(self) -> bool:
         """If the text of the policy was edited but is not in use, show this and return True."""
-        is_unused = self.policy_form.values["policy"] != self.tab.workspace.draft.to_yaml()
+        is_unused = bool(self.policy_form.values["policy"] != self.tab.workspace.draft.to_yaml())
         text = "This text is not in use. Press 'Use this policy', or undo what you typed."
         self.policy_form.show_errors({"policy": text} if is_unused else {})
         return is_unused
