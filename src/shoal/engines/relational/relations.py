@@ -113,9 +113,11 @@ def domain_of(name: str, values: pa.Array) -> tuple[Domain, IntArray]:
     """Sort a column's distinct values into their canonical order, and return the original index of each."""
     try:
         order = pc.sort_indices(values)
-    except pa.ArrowNotImplementedError:
+    except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
+        kind = str(values.type).partition("<")[0]  # the names of fields may be values of the data
         raise DataError(
-            f"Column {quote(name)} holds {values.type}; it must hold single values. Turn it into text."
+            f"Column {quote(name)} holds values of type {kind}; it must hold single values. Turn it "
+            "into text."
         ) from None
     values = values.take(order)
     try:

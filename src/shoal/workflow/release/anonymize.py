@@ -14,7 +14,15 @@ from shoal.core.contracts import Engine, Guarantee, ReleaseColumns
 from shoal.core.problem import Problem
 from shoal.core.progress import Progress
 from shoal.core.targets import Target
-from shoal.errors import DataError, HierarchyError, Infeasible, InternalError, OutputError, UsageError
+from shoal.errors import (
+    DataError,
+    HierarchyError,
+    Infeasible,
+    InternalError,
+    OutputError,
+    PolicyError,
+    UsageError,
+)
 from shoal.files.outputs import (
     CERTIFICATE,
     POLICY,
@@ -189,6 +197,13 @@ def _check_levels(recipe: Recipe, *, repair: bool, local: bool) -> None:
 
 def _apply(s: Session, task: Task, output: str | Path | None, *, force: bool) -> Release:
     """Release with a recipe's recoding; error messages say that the recipe fixes the recoding."""
+    names = task.policy.columns
+    unnamed = [name for name in s.columns if name not in names]
+    if unnamed and set(names) <= set(s.columns):
+        raise PolicyError(
+            f"The table has columns that the recipe's policy does not name: {', '.join(map(repr, unnamed))}. "
+            "Remove them from the table, or anonymize it with a policy that gives each a role."
+        )
     try:
         return release_table(s, task, output=output, force=force)
     except Infeasible as error:
@@ -196,7 +211,7 @@ def _apply(s: Session, task: Task, output: str | Path | None, *, force: bool) ->
 
         if error.code != NO_RECODING:
             raise
-        raise _outdated(error, task.repair) from None
+        raise _outdated(error, task) from None
     except HierarchyError as error:
         raise HierarchyError(
             f"{error} A recipe fixes its hierarchies: correct this table, or anonymize it again.",
@@ -204,9 +219,9 @@ def _apply(s: Session, task: Task, output: str | Path | None, *, force: bool) ->
         ) from None
 
 
-def _outdated(error: Infeasible, repair: bool) -> Infeasible:
+def _outdated(error: Infeasible, task: Task) -> Infeasible:
     """Return the error for a recipe that no longer fits a table: levels, models and limit are fixed."""
-    if repair:
+    if task.repair:
         return Infeasible(
             f"{error.reason} No higher level is enough.",
             error.advice,
@@ -214,9 +229,11 @@ def _outdated(error: Infeasible, repair: bool) -> Infeasible:
             advice_intro=error.advice_intro,
             code="recipe-outdated",
         )
+    or_repair = ", or apply the recipe with the option repair, which raises levels"
+    has_levels = task.levels is not None
     return Infeasible(
         f"{error.reason} A recipe fixes levels, models and limit: anonymize this table again, with its "
-        "policy or one that asks for less.",
+        f"policy or one that asks for less{or_repair if has_levels else ''}.",
         # The levels of a recipe are fixed, not bounded by max_level.
         [replace(change, action="", label="a higher level") for change in error.advice if change.option],
         heading="The recipe no longer holds",

@@ -295,7 +295,7 @@ def contingency_table(contingency: Contingency, most: int = 15) -> Table:
     rows = [(*cell[:2], f"{cell[2]:,}", f"{cell[3]:,}") for cell in largest]
     first, second = map(Name, contingency.columns)
     left = sum(map(sum, contingency.after)) - sum(cell[3] for cell in largest)
-    note = f"{left:,} of the records after have other labels; --json and --plots show more of them."
+    note = f"{left:,} of the records after have other labels, which are not listed here."
     headers = (first, second, "before", "after")
     return Table(
         ("Records by ", first, " and ", second), headers, rows, left=range(2), note=note if left else ""

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from shoal.columns.header import check_not_swapped
+from shoal.columns.header import check_not_swapped, check_record_numbers
 from shoal.core.contracts import Engine, Role
 from shoal.core.progress import Progress, quiet
 from shoal.document.document import Document, Fact, HasDocument, Name
@@ -139,6 +139,7 @@ def compared(
             raise
         sides = sides_of(table, release, policy, column_names)
         notes.append("Only quasi-identifiers are compared: some other column does not hold single values.")
+    check_record_numbers(sides.after.records, sides.before.records)
     columns = tuple(column_utility(sides, policy, name) for name in column_names)
     associations = associations_of(sides, columns, progress)
     chosen = chosen or strongest(columns, associations)
