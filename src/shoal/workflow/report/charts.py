@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from shoal.document.document import name_list
 from shoal.document.figures import styled
@@ -23,10 +23,6 @@ from shoal.workflow.utility.classifier import FOLDS, Prediction
 from shoal.workflow.utility.columns import BarCounts, columns_table, means_table
 from shoal.workflow.utility.figures import COLOURS, HeatMap, distributions_of, heat_maps
 from shoal.workflow.utility.utility import Utility
-
-if TYPE_CHECKING:
-    from shoal.workflow.release.release import Release
-
 
 _LONGEST = 30  # maximum number of characters of a column's name
 _MOST = 14  # with more bars, the labels do not fit side by side
