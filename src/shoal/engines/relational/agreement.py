@@ -191,7 +191,7 @@ def _released_rows(
         joined_rows, shown = _by_levels(recoded, joined_rows, questions)
     else:
         joined_rows, shown = _by_regions(recoded, regions, joined_rows, questions)
-    if recoded.recoding.separate_column:  # the group of the sensitive value does not identify the person
+    if recoded.recoding.separate_column:  # the group in the separate table does not identify anyone
         shown = {name.replace(_PATH, _KEY): joined_rows[name] for name in paths}
     flags = {f"{_FLAG}{number}": joined_rows[f"{_FLAG}{number}"] for number in range(len(questions.flags))}
     kept = {f"{_USED}{position}": _groupable(joined_rows[name]) for position, name in enumerate(unchanged)}
