@@ -60,7 +60,7 @@ def divide(
     splits: IntArray,  # (regions, 2)
     child_begins: IntArray,  # (children + 1,)
     final_begins: IntArray,  # (regions,): the output position of each final region
-    new_ranks: RankArray,  # written: the next three are like those above
+    new_ranks: RankArray,  # written: this and the next two are like `ranks`, `sizes` and `rows`
     new_sizes: IntArray,
     new_rows: IntArray,
     final_sizes: IntArray,  # written: the rows of final regions
