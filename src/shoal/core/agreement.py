@@ -84,7 +84,7 @@ class ColumnAgreement(ABC):
     def matching(
         self, column: int, values: Domain, wanted: Mapping[int, IntArray]
     ) -> Mapping[int, tuple[int, int]]:
-        """Count, per question, the eligible records with these values, and those of them in a given group.
+        """Count, per question, the eligible records with these values, and how many are in a given group.
 
         `wanted` maps a question to the bits of a group for each value, or -1 for no group.
         """
@@ -106,7 +106,7 @@ def levels_of(hierarchy: Hierarchy, highest: int) -> list[int]:
 
 
 def paths_of(hierarchy: Hierarchy, levels: Sequence[int]) -> tuple[IntArray, list[int]]:
-    """Return the path of each value from the last level to the first, and the bits after each level.
+    """Return each value's path, from the last of `levels` to the first, and the bits after each level.
 
     >>> from shoal.core.hierarchy.hierarchy import nest
     >>> towns = nest("town", [("a", "x", "*"), ("b", "x", "*"), ("c", "y", "*")])

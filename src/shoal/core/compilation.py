@@ -139,7 +139,7 @@ class Kernel:
         from numba import njit
 
         dispatcher = njit(**self.options)(_with_globals(self.py_func, names))
-        if self.options.get("cache") and hasattr(dispatcher, "_cache"):  # it has none if Numba is disabled
+        if self.options.get("cache") and hasattr(dispatcher, "_cache"):  # none if Numba is disabled
             others = [
                 kernel.machine
                 for kernel in self.py_func.__globals__.values()
@@ -163,7 +163,7 @@ def inner(
     numpy: Callable[..., Any] | None = None,
     parallel: Callable[..., Any] | None = None,
 ) -> Kernel:
-    """Compile, without a wrapper for Python, a function that only compiled functions of its module call.
+    """Compile a function that only compiled functions of its module call, without a wrapper for Python.
 
     It compiles faster because it does not count references, so it must not create arrays.
     """
@@ -186,7 +186,7 @@ def compiled(
 ) -> Kernel:
     """Compile a function at its first call and cache the result for other processes.
 
-    With `sorts`, the NumPy equivalent is used for fewer rows only. A function that creates no arrays
+    The NumPy equivalent is used for fewer rows if it sorts them (`sorts`). A function that creates no arrays
     (`makes_arrays=False`) compiles faster, because it does not count references.
     """
     return Kernel(
@@ -208,7 +208,7 @@ def _namespace(source: dict[str, Any], kind: str) -> dict[str, Any]:
     key = (id(source), kind)
     if key not in _namespaces:
         names = _namespaces[key] = dict(source)
-        for name, value in source.items():  # after `names` is stored, because kernels may call each other
+        for name, value in source.items():  # `names` is stored first, because kernels may call each other
             if isinstance(value, Kernel):
                 names[name] = getattr(value, kind)
     return _namespaces[key]

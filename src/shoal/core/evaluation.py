@@ -73,7 +73,7 @@ class SearchSpace:
 class Evaluation:
     """Acceptability and loss of a node or another recoding; a search adds its guarantee and cost."""
 
-    node: Node  # if the recoding is not a node: the node that it refined, or empty
+    node: Node  # if the recoding is not a node: the node from which it was refined, or empty
     acceptable: bool
     suppressed: int  # number of records; for a refused node, a lower bound
     classes: int  # number of all classes, before suppression

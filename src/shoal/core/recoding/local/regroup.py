@@ -4,7 +4,7 @@ The cost of a class is its number of records times the weighted shares of values
 has one or more labels of one level.
 
 Agglomeration starts with one cluster per combination. As long as some clusters have too few records or
-sensitive values, one of them is joined to its nearest cluster. It is the cluster with the least added cost,
+sensitive values, one of them is joined to its nearest cluster. The chosen cluster has the least added cost,
 divided by the square of its number of records.
 """
 
