@@ -21,7 +21,7 @@ from shoal.core.hierarchy.hierarchy import Hierarchy
 
 @dataclass(frozen=True)
 class AgreementQuestion:
-    """Are records in the same group of one quasi-identifier, at one level that is finer than the release?"""
+    """Whether records are in the same group of one quasi-identifier, at one level finer than the release."""
 
     column: int
     level: int
@@ -45,8 +45,8 @@ class AgreementQuestions:
 
     fields: tuple[Field, ...]  # one per quasi-identifier
     paths: tuple[IntArray, ...]  # per quasi-identifier: (values,), shifted to its field
-    released: tuple[int, ...]  # per quasi-identifier: the bits of its word that the release shows, at a node
-    suppressed: IntArray | None  # (words, classes): these bits of the suppressed classes, at a node
+    released: tuple[int, ...]  # per quasi-identifier, for a node: the bits of its word that the release shows
+    suppressed: IntArray | None  # (words, classes), for a node: these bits of the suppressed classes
     asked: tuple[AgreementQuestion, ...]
     flags: tuple[EligibleFlag, ...]
 

@@ -8,7 +8,7 @@ Large tables are processed on several cores. Python runs the outer loops, and ca
 release the interpreter lock (`Kernel.large`).
 
 Numba's cache checks only the file of the kernel itself. A kernel may contain compiled kernels of other files,
-which an upgrade of shoal may change. Its cache stamp therefore includes the stamps of those files.
+which an upgrade of shoal may change. Each kernel's cache stamp therefore includes the stamps of those files.
 """
 
 from __future__ import annotations

@@ -150,7 +150,7 @@ class Model(ABC):
 
     @property
     def judges_table(self) -> bool:
-        """Whether the model is also about the whole table: whether it overrides `holds`."""
+        """Whether the model also judges the whole table, which means that it overrides `holds`."""
         return type(self).holds is not Model.holds
 
     def unavoidable(self, classes: Classes) -> FloatArray:
@@ -489,8 +489,8 @@ class Engine(ABC):
     ) -> ColumnAgreement | None:
         """Group the released records by each unchanged column, and by all released columns.
 
-        The table is read once. Suppressed records are left out; if `blank` is given, they are kept with blanks
-        in these columns. `unit` is the column that identifies persons. None: the engine cannot do this.
+        The table is read once. Suppressed records are left out. If `blank` is given, they are kept, and these
+        columns become empty. `unit` is the column that identifies persons. None: the engine cannot do this.
         """
         return None
 

@@ -342,7 +342,7 @@ class Evaluator:
     ) -> Evaluation:
         """Return the chosen evaluation with its guarantee and the cost of the search."""
         if not self._walked:
-            _ = self._rollups  # the cost of every other search includes ordering the columns
+            _ = self._rollups  # add the cost of ordering the columns, as in every other search
         cost = self._cost
         work = SearchWork(
             nodes_evaluated=self.nodes_evaluated,

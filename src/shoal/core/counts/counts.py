@@ -194,7 +194,7 @@ class Counts(ABC):
 
     @abstractmethod
     def rename_sensitive(self, names: Mapping[str, str]) -> Counts:
-        """Rename sensitive columns; `names` maps new names to old ones, which may repeat."""
+        """Rename sensitive columns; `names` maps each new name to an old one. Old names may repeat."""
 
     @abstractmethod
     def roll_up(self, groups: Mapping[int, IntArray]) -> Counts:

@@ -282,7 +282,7 @@ def measure_diversity(
 
 @compiled
 def _sort(keys: IntArray, values: IntArray) -> None:
-    """Sort keys in place, and values with them, by Shell sort, because most arrays are short."""
+    """Sort keys, and the values with them, in place. Most arrays are short, so Shell sort is fast enough."""
     gap = 1
     while gap < keys.shape[0] // 3:
         gap = 3 * gap + 1

@@ -39,7 +39,7 @@ class Store(ABC):
 
     @abstractmethod
     def size_counts(self, maps: Mapping[int, IntArray], kept: Sequence[int]) -> tuple[IntArray, IntArray]:
-        """Group like `grouped`; return the sizes that occur, ascending, and how many groups have each."""
+        """Group like `grouped`; return the sizes that occur, ascending, and how many groups have each size."""
 
     @abstractmethod
     def distinct_counts(
@@ -114,7 +114,7 @@ class RemoteCounts(Counts):
 
     @property
     def rows_read(self) -> int:
-        """All rows of the store: an aggregate query reads them."""
+        """The number of rows of the store, because an aggregate query reads all of them."""
         return self.store.combinations
 
     @property

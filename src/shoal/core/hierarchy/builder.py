@@ -42,7 +42,7 @@ class Builder(ABC):
     unknown: tuple[str, ...] = ()
     """Codes such as `99` or `U`, which join other groups only at the top."""
     uncovered: str | None = None
-    """The label of a group of all values that the rule does not cover; without it, they are an error."""
+    """The label of one group for all values that the rule does not cover; without it, they are an error."""
 
     keyword: ClassVar[str]
     needs_counts: ClassVar[bool] = False
@@ -271,7 +271,7 @@ def plain_numbers(texts: Sequence[str]) -> FloatArray | None:
 
 
 def decimal_of(texts: Sequence[str]) -> str | None:
-    """Return the decimal sign of texts that are all numbers; None if they are not, or if it is ambiguous.
+    """Return the decimal sign of texts that are all numbers; None if it is ambiguous, or for other texts.
 
     A comma before three digits may separate thousands. Another text must then show that it is a decimal sign.
 

@@ -178,7 +178,7 @@ def _with_month_numbers(texts: Sequence[str]) -> list[str]:
 
 
 def day_or_time(texts: Sequence[str], style: str | None = None) -> Moments:
-    """Parse texts in a format; if it has no time, a time may follow the date."""
+    """Parse texts in a format; if the format has no time, a time may follow the date."""
     if not style or _HAS_TIME.search(style):
         return moments(texts, style)
     result = moments(texts, style)
@@ -262,7 +262,7 @@ def without_time(style: str) -> str:
 def styles_of(texts: Sequence[str]) -> Iterator[str | None]:
     """Yield the usual formats that all texts fit, the most likely first; None stands for ISO dates.
 
-    The last formats are those of days, if only some of the texts have a time.
+    Formats of days come last; texts of which only some have a time fit these, too.
 
     >>> list(styles_of(["05.03.2024", "06.03.2024"]))[0], list(styles_of(["2024-03-05", "05.03.2024"]))
     ('%d.%m.%Y', [])

@@ -33,8 +33,8 @@ from shoal.core.counts.kernels import Output, group, rewrite, spread_classes, ta
 from shoal.core.counts.partitions import RollUpBuffers, roll_up_many, sums_of_many
 
 BY_SIZE, BY_LOSS, EVERY, LIST = range(4)  # a prefix is skipped by facts 1 and 2, by 1 and 3, or never
-DEPTH, NODES, ACCEPTED, ROWS, COST, BEST, SUPPRESSED, NEEDED, USED = range(9)  # the numbers of a walk
-LOSS, SCORE = range(2)  # its values
+DEPTH, NODES, ACCEPTED, ROWS, COST, BEST, SUPPRESSED, NEEDED, USED = range(9)  # positions in `State.numbers`
+LOSS, SCORE = range(2)  # positions in `State.values`
 OUTPUT, NODE = -1, -2  # values of NEEDED that are not a size: the output is full, or a node is reached
 _EQUAL = 1e-12  # losses with at most this relative difference are a tie
 

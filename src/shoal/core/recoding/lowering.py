@@ -75,7 +75,7 @@ class _Regions:
     problem: Problem
     levels: IntArray  # (columns, combinations)
     suppressed: BoolArray  # (combinations,)
-    region_of: IntArray  # (combinations,): the region of each
+    region_of: IntArray  # (combinations,): the region of each combination
     number: int  # of regions
 
 

@@ -89,7 +89,7 @@ def blanked_any(problem: Problem, node: Node, *, check: Callable[[], None]) -> t
 def _cheapest_blanks(
     problem: Problem, counts: Counts, refused: BoolArray, check: Callable[[], None]
 ) -> BoolArray:
-    """Find the cheapest blanks (columns, classes) of each refused class; never all of its columns."""
+    """Find the cheapest blanks (columns, classes) of each refused class, with at least one column visible."""
     columns, weights = len(counts.fields), np.array(problem.weights)
     blanks = np.zeros((columns, len(counts)), np.bool_)
     cost = np.where(refused, np.inf, 0.0)

@@ -307,7 +307,7 @@ def regroup(
     end: int,
     once: bool,  # whether a class is regrouped at most once, because models are checked afterwards
     class_at: IntArray,  # (positions,): the class at each position of the order, or -1; changed in place
-    class_of: IntArray,  # (combinations,): the class of each; changed in place
+    class_of: IntArray,  # (combinations,): the class of each combination; changed in place
     moved: IntArray,  # (combinations,): the position whose class was regrouped; changed in place
     lowest: IntArray,
     sizes: IntArray,

@@ -87,7 +87,7 @@ class _Search:
 
     problem: Problem
     check: Callable[[], None]
-    order: IntArray  # (combinations,): the position of each in the problem's counts
+    order: IntArray  # (combinations,): the position of each combination in the problem's counts
     counts: InMemoryCounts
     axes: list[LabelAxis]
     labels: ClassLabels
@@ -228,7 +228,7 @@ class _Search:
         return renumbered(class_of)
 
     def _round(self, class_of: IntArray, labels: int, axes: IntArray) -> IntArray:
-        """Regroup every class with its nearest ones.
+        """Regroup every class with its nearest classes.
 
         Classes are sorted by the paths from the top to their labels; the last axis is the most significant.
         """
