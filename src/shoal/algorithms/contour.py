@@ -53,7 +53,7 @@ class Contour(NodeSearch):
                 self.begin_large(problem, evaluate)
             lower_bound = evaluate.lower_bound
             if lower_bound is None or below(lower_bound, evaluate.best_loss):
-                # For remote counts, use the same search as the compiled code uses for counts in memory.
+                # If only the remote counts prevented the compiled walk, search in the order of that walk.
                 known = problem.metric.separable is not When.NEVER and not evaluate.walkable
                 if known and problem.lattice.size <= MAX_STORED_NODES and problem.lattice.has_array:
                     from shoal.algorithms.joins import OpenNodes
@@ -75,7 +75,7 @@ class Contour(NodeSearch):
         from shoal.algorithms.projection import BOUND_SECONDS, projected_bound
 
         descend(problem, evaluate)
-        if evaluate.seconds_left >= 2 * BOUND_SECONDS:  # otherwise it is computed after the search
+        if evaluate.seconds_left >= 2 * BOUND_SECONDS:  # otherwise the bound is computed after the search
             evaluate.lower_bound = projected_bound(evaluate, self, BOUND_SECONDS)
 
 

@@ -177,7 +177,7 @@ class MuArgus(Algorithm):
     generalize: Mapping[str, int] | None = field(
         default=None, metadata={"takes": "columns with levels, such as {born: 2}, or --generalize born=2"}
     )
-    """Columns to generalize further, with the levels that they reach at least."""
+    """Columns to generalize further, with the minimum level of each."""
 
     plain_summary: ClassVar[str] = (
         "Merges rare values, then blanks cells that are rare together; checks few columns at once."
