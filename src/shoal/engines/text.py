@@ -100,7 +100,7 @@ class _Ragged:
 
     columns: int
     delimiter: str
-    lines: list[int] = field(default_factory=list)  # the numbers of the first ones
+    lines: list[int] = field(default_factory=list)  # the numbers of the first such lines
     fields: int = 0  # the number of fields of the first ragged line
     more: int = 0
     fewer: int = 0
@@ -137,7 +137,7 @@ class _Ragged:
 
 
 class _Lines:
-    """The lines of a file: counts them, and describes the first one with a different line ending."""
+    """Yields the lines of a file, counts them, and describes the first one with a different line ending."""
 
     def __init__(self, file: IO[str]) -> None:
         self.file, self.number = file, 0
@@ -183,7 +183,7 @@ def _too_long(line: int) -> str:
 
 
 def _has_more(lines: list[str]) -> bool:
-    """Return whether two lines have the same number of some delimiter, and more than one."""
+    """Return whether both lines contain some delimiter equally often, and more than once."""
     first, second = (Counter(re.sub(r'"[^"]*"', "", line)) for line in lines)
     return any(first[sign] == second[sign] > 1 for sign in ",;\t|")
 

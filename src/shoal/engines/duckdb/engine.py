@@ -169,7 +169,7 @@ class DuckDb(RelationalEngine):
     def row_count_if_few(self, table: SqlTable) -> int | None:
         self._load(table.query)
         if any(name in table.query for name in self._texts if name not in self._loaded):
-            return None  # counting its rows means reading it
+            return None  # a text file must be read to count its rows
         rows = self._row_counts.get(table.source)
         if rows is None:
             rows = int(self._ask(f"SELECT count(*) AS n FROM {table.source}")["n"][0].as_py())

@@ -295,7 +295,7 @@ def _agreement(backend: Backend, groups: BackendTable, question: AgreementQuesti
 
 
 def _sums(backend: Backend, groups: BackendTable, question: AgreementQuestion) -> list[Any]:
-    """Return the eligible records and the groups with them: of all groups, then of those that agree."""
+    """Count eligible records, and groups that have any: first in all groups, then in those that agree."""
     eligible, agree = _agreement(backend, groups, question)
     has_eligible = eligible > 0
     return [eligible.sum(), has_eligible.sum(), agree.ifelse(eligible, 0).sum(), (agree & has_eligible).sum()]
