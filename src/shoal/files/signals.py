@@ -212,7 +212,7 @@ def check() -> None:
 
 
 def stopping() -> bool:
-    """Return whether a signal arrived. An error of a query may then mean that it was interrupted."""
+    """Return whether a signal arrived. If a query then fails, it may have been interrupted."""
     return _handlers is not None and _handlers.stopping
 
 
