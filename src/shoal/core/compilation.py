@@ -24,7 +24,7 @@ from typing import Any
 from shoal.core.progress import Progress
 
 _MAX_SORTED_ROWS = 20_000  # maximum number of rows that NumPy sorts in one call
-_UNSORTED_DISCOUNT = 10  # for NumPy, a row that is sorted costs as much as this number of other rows
+_UNSORTED_DISCOUNT = 10  # for NumPy, a row that is sorted costs as much as this many unsorted rows
 _ROWS_PER_CALL = 600  # the number of rows that cost as much as a call
 _NUMPY_BUDGET = 6_000_000  # the number of rows that NumPy processes in the time that Numba takes to load
 _timers: list[CompileTimer] = []  # one for each open block

@@ -39,7 +39,7 @@ class Store(ABC):
 
     @abstractmethod
     def size_counts(self, maps: Mapping[int, IntArray], kept: Sequence[int]) -> tuple[IntArray, IntArray]:
-        """Group like `grouped`; return the sizes that occur, ascending, and how many groups have each size."""
+        """Group like `grouped`; return the sizes of groups, ascending, and how many groups have each size."""
 
     @abstractmethod
     def distinct_counts(

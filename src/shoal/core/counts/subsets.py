@@ -1,9 +1,9 @@
 """Subsets of columns: a subset is counted from the counts of a superset.
 
 A set of columns is a sorted tuple of their indices. A class has a *measure*: its size, its l for a sensitive
-column, or a combination of both (its size if its l is large enough, else 0). The *k* of a set is the largest
-measure that is reached by suppressing all classes below it, given a limit of suppressed records
-(Zare-Mirakabad, Jantan and Bressan 2008).
+column, or a combination of both (its size if its l is large enough, else 0). For a limit of suppressed records,
+the *k* of a set is the largest measure for which all classes below it may be suppressed (Zare-Mirakabad,
+Jantan and Bressan 2008).
 
 Lemma: the k of a superset is never larger. Each class of the superset is contained in a class of the set, so
 its measure is not larger. Every record in a class below k therefore stays in such a class. For entropy and
@@ -38,7 +38,7 @@ ColumnIndices = tuple[int, ...]
 Judge = Callable[["Curve"], T]  # returns the value that is stored for a set
 
 _MANY = 1 << 14  # number of combinations above which several threads are faster
-_BATCH, _PART = 1024, 8  # number of sets handed out at once, and to one thread
+_BATCH, _PART = 1024, 8  # number of sets that are evaluated at once, and by one thread at once
 _MOST_OF_SIZE = 1 << 20  # maximum number of sets of one size that are counted
 _MOST_HELD = 1 << 21  # maximum number of sets whose result is kept in memory: about 700 MB
 

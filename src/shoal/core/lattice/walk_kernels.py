@@ -32,7 +32,7 @@ from shoal.core.compilation import compiled, inlined, inner
 from shoal.core.counts.kernels import Output, group, rewrite, spread_classes, table_size
 from shoal.core.counts.partitions import RollUpBuffers, roll_up_many, sums_of_many
 
-BY_SIZE, BY_LOSS, EVERY, LIST = range(4)  # a prefix is skipped by facts 1 and 2, by 1 and 3, or never
+BY_SIZE, BY_LOSS, EVERY, LIST = range(4)  # facts that skip a prefix: 1 and 2; 1 and 3; none; none
 DEPTH, NODES, ACCEPTED, ROWS, COST, BEST, SUPPRESSED, NEEDED, USED = range(9)  # positions in `State.numbers`
 LOSS, SCORE = range(2)  # positions in `State.values`
 OUTPUT, NODE = -1, -2  # values of NEEDED that are not a size: the output is full, or a node is reached
