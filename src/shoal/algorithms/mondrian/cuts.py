@@ -202,7 +202,7 @@ def propose(
     ats: IntArray,  # (regions,), written: the rank after which, or the level at which, to cut
     parts: IntArray,  # (regions,), written: the number of parts
     children: RankArray,  # (rows,), written: the part that each row goes to
-    splits: IntArray,  # (regions, 2), written: the row on both sides, or -1; its records on the left
+    splits: IntArray,  # (regions, 2), written: the row that is divided, or -1, and its records on the left
 ) -> None:
     """Choose the column and the cut of each region."""
     space = space_for(longest(begins, start, stop), ranks.shape[0], tables)

@@ -111,7 +111,7 @@ def _gather(ranks: RankArray, sources: NDArray[np.uint32], new_ranks: RankArray)
 @compiled
 def _in_order(
     children: RankArray,  # (rows,): of one region
-    split: int,  # the row that goes to both sides; below 0: none
+    split: int,  # the row that is divided; below 0 if there is none
     cursors: IntArray,  # (children,): the start of each child
     sources: NDArray[np.uint32],  # written: the rows, child by child
 ) -> tuple[int, int]:

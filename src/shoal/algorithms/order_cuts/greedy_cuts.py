@@ -28,7 +28,7 @@ class GreedyCuts(OrderCuts):
         "Chooses break points in ordered columns step by step; quick, without a proof."
     )
     guarantee: ClassVar[Guarantee] = Guarantee.ACCEPTABLE
-    """Every class is acceptable. Adding or removing one cut cannot lower the loss, but another set may."""
+    """Every class is acceptable. Adding or removing one cut cannot lower the loss; another set can."""
 
     def search(self, problem: Problem, evaluate: Evaluator) -> Evaluation:
         """Improve every start; when the time is up, return the best so far."""

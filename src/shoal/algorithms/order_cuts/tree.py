@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 _FIRST_STEP = 1 / 16  # half of the first step of the target, as a share of the gap at the root
 _GROWTH = 3.0  # a search should have this many times as many nodes as the one before
-_FINAL_GROWTH = 1.1, 6.0  # if the growth that the time allows is in this range, one search uses all the time
+_FINAL_GROWTH = 1.1, 6.0  # if the remaining time allows a growth in this range, one last search uses it all
 _SAFE_SHARE = 0.8  # the share of the remaining time that such a search should take
 _MIN_NODES = 50  # added to numbers of nodes, because small numbers say little about the growth
 
