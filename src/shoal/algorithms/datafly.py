@@ -40,7 +40,7 @@ class Datafly(NodeSearch):
     supports_remote: ClassVar[bool] = True
 
     def default_limit(self, models: Sequence[Model]) -> int | None:
-        """With `stop: k`, allow to suppress as many records as the smallest acceptable class has."""
+        """With `stop: k`, allow suppression of as many records as the smallest acceptable class has."""
         return max((model.least_size for model in models), default=1) if self.stop == "k" else None
 
     def search(self, problem: Problem, evaluate: Evaluator) -> Evaluation:

@@ -80,7 +80,7 @@ MOST_CELLS = 4e18  # the maximum number of cells that 64-bit keys can number
 
 @compiled
 def least_squares(size: int, k: int, records: int, remaining_limit: int) -> float:
-    """Return the least discernibility (DM) of `size` records: in equal classes, or with one suppressed.
+    """Return the least cost (DM) of `size` records: in classes of equal size, or with one suppressed.
 
     Classes have at least k records, so there are at most size // k of them. The sum of squares is smallest if
     their sizes are equal. A suppressed record costs the number of all records, and every other record costs

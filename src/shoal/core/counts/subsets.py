@@ -1,9 +1,9 @@
 """Subsets of columns: a subset is counted from the counts of a superset.
 
 A set of columns is a sorted tuple of their indices. A class has a *measure*: its size, its l for a sensitive
-column, or a combination of both (its size if its l is large enough, else 0). For a limit of suppressed records,
-the *k* of a set is the largest measure for which all classes below it may be suppressed (Zare-Mirakabad,
-Jantan and Bressan 2008).
+column, or a combination of both (its size if its l is large enough, else 0). Given a limit of suppressed
+records, the *k* of a set is the largest measure for which all classes below it may be suppressed
+(Zare-Mirakabad, Jantan and Bressan 2008).
 
 Lemma: the k of a superset is never larger. Each class of the superset is contained in a class of the set, so
 its measure is not larger. Every record in a class below k therefore stays in such a class. For entropy and

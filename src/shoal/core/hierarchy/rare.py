@@ -26,7 +26,7 @@ class RareValues(Builder):
     """One group of all values that are rarer than a threshold; the threshold rises from level to level."""
 
     rare: tuple[Threshold, ...] = ()
-    """The threshold at each level from 1 up: a share (`1%`) of the records that have a value, or a number."""
+    """The threshold at each level from 1 up: a share (`1%`) or a number of the records that have a value."""
     label: str = "other"
     """The label of the group; it must differ from all values of the column."""
     kept: tuple[tuple[str, ...], ...] | None = None

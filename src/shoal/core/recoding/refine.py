@@ -248,7 +248,7 @@ def _greedy_blanks(problem: Problem, part: Counts, check: Callable[[], None]) ->
         while queue:
             worth, chosen, unhidden_then = heappop(queue)
             _, is_hidden = _try_blanks(problem, unhidden, chosen)
-            if unhidden_then != len(rows):  # classes were hidden after it was computed, so compute it again
+            if unhidden_then != len(rows):  # classes were hidden after `worth` was computed
                 worth = -_hidden_per_weight(problem, int(unhidden.sizes[is_hidden].sum()), chosen)
                 if worth:
                     heappush(queue, (worth, chosen, len(rows)))

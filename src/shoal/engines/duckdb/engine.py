@@ -437,7 +437,7 @@ def _within_limits(path: Path, table: pa.Table) -> pa.Table:
 
 
 def _line_ends(ends: str) -> list[str]:
-    """Return the line ending as an option; the database would detect a line break in a quoted name."""
+    """Return the line ending as an option; detection could take a line break in a quoted name."""
     escaped = {"\n": r"\n", "\r": r"\r", "\r\n": r"\r\n"}.get(ends)
     return [f"new_line = '{escaped}'"] if escaped else []
 
