@@ -1,4 +1,4 @@
-"""Utility of a release: columns, associations, one pair of columns and a classifier, before and after.
+"""Utility of a release: compare its columns, associations and the accuracy of a classifier with the input's.
 
 Each table is counted once; the order of its rows does not matter.
 """
@@ -57,7 +57,7 @@ def utility(
         return compared(s.table, released, policy, target=target, pair=pair, progress=s.progress)
 
 
-MOST_COLUMNS = 30
+MOST_COLUMNS = 30  # maximum number of columns that are compared by default
 
 
 @dataclass(frozen=True)
