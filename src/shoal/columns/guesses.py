@@ -246,7 +246,7 @@ def _separation(counts: Counts) -> float:
 def mark_person_key(engine: Engine, table: Any, guesses: Sequence[Guess], records: int) -> list[Guess]:
     """Mark the column that distinguishes persons; if the evidence is strong, make it an identifier.
 
-    The table is read again if a column has repeated values and may be such a key.
+    The table is read again only if a column with repeated values may be a key of persons.
     """
     lifelong = any(is_lifelong(guess.column) for guess in guesses)
     order = sorted(guesses, key=lambda guess: (guess.role is not Role.IDENTIFIER, -guess.distinct))

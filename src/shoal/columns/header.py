@@ -1,4 +1,4 @@
-"""Check column names that a user gives against those of a table, without showing values of the data.
+"""Check that a table has the columns that a user names, without showing values of the data.
 
 If a file has no header, its first record is read as column names, which messages must not show. A table's
 columns are therefore shown only if it has at least half of the requested columns, and no column name is a

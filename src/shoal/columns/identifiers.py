@@ -206,7 +206,6 @@ def _confirmed(word: Word, values: Sequence[str], pattern: Pattern | None) -> st
 
 
 def _date(name: str, word: Word, values: Sequence[str], pattern: Pattern | None) -> Finding | None:
-    """Classify a column by a name that means a date or an age."""
     identifier = IDENTIFIERS["C"]
     if pattern and pattern.letter == "C":
         kind = "birth" if word.kind == "birth" else "date"
@@ -233,13 +232,13 @@ def _old(values: Sequence[str], least: int) -> bool:
 
 
 def is_age(name: str) -> bool:
-    """Return whether a name is that of an age."""
+    """Return whether a column is named as an age."""
     word = words_of(name)
     return word is not None and word.kind == "age"
 
 
 def is_birth(name: str) -> bool:
-    """Return whether a name is that of a date or year of birth."""
+    """Return whether a column is named as a date or year of birth."""
     word = words_of(name)
     return word is not None and word.kind == "birth"
 

@@ -167,7 +167,7 @@ def _key_or_code(facts: ColumnFacts) -> Iterator[Classification]:
         role = Role.IDENTIFIER if facts.tells_apart else Role.QUASI_IDENTIFIER
         yield Classification(Kind.KEY, role, "named as a key, which points at a record")
     textual = facts.written in ("code", "category")
-    if is_income(facts.name):  # amounts differ in nearly every record, too
+    if is_income(facts.name):  # amounts also differ in nearly every record
         textual = textual and value_evidence.are_prefixed_keys(facts.texts)
     illness = value_evidence.are_codes_of_illness(facts.texts)
     if facts.nearly_unique and textual and (not illness or value_evidence.are_numbered_codes(facts.texts)):

@@ -60,7 +60,7 @@ _WHEN = (
     "(?:birth|admission|admit|admitted|discharge|discharged|death|visit|event|encounter|surgery|operation|"
     "service|diagnosis|procedure|treatment|onset|enrol?lment)"
 )
-_PART_OF_ADDRESS = re.compile(  # a part that many people share, such as address_city
+_PART_OF_ADDRESS = re.compile(  # a part of an address that many people have in common, such as address_city
     "^(?!.*stre).*addr(?:ess)?_(?:state|country|region|province|county|city|town|zip|zip_?code|post_?code)$"
 )
 _NONE = "-"  # instead of the letter of an identifier
@@ -82,11 +82,11 @@ class Word:
         return re.compile(self.text)
 
     def is_in(self, names: Sequence[str]) -> bool:
-        """Return whether one of the spellings of a name contains such a word."""
+        """Return whether any spelling of a name contains one of the words."""
         return any(map(self.pattern.search, names))
 
     def is_all_of(self, names: Sequence[str]) -> bool:
-        """Return whether one of the spellings of a name is exactly such a word."""
+        """Return whether any spelling of a name equals one of the words."""
         return any(map(self.pattern.fullmatch, names))
 
 
@@ -290,7 +290,7 @@ def is_address(name: str) -> bool:
 
 
 def is_postcode(name: str) -> bool:
-    """Return whether a name is that of a postcode of any country."""
+    """Return whether a column is named as a postcode of any country."""
     word = words_of(name)
     return word is not None and word.kind == "zip"
 

@@ -187,7 +187,6 @@ def _rare(texts: Sequence[str], records: FloatArray) -> dict[str, Any] | None:
 
 
 def _prefixes(spec: dict[str, Any], texts: Sequence[str], records: FloatArray) -> dict[str, Any] | None:
-    """Return the prefix lengths that each merge some values, or None."""
     lengths = spec["prefix"]
     array = texts_of_list(texts)
     prefixes = [pc.utf8_slice_codeunits(array, 0, length).dictionary_encode() for length in lengths]

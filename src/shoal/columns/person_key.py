@@ -186,7 +186,7 @@ def _is_person_name(name: str) -> bool:
 
 
 def _names_the_person(name: str) -> bool:
-    """Return whether a column has the name of the person that a record is about, not that of a doctor."""
+    """Return whether a column contains the name of the person that a record is about, not of a doctor."""
     word = words_of(name, weak=False)
     return is_person(name) or (word is not None and word.letter == "A")
 
@@ -214,7 +214,7 @@ def _are_persons(evidence: Evidence, groups: KeyGroups, agreement: Mapping[str, 
     if evidence is Evidence.IDENTIFIER:
         return sum(surprise.values()) >= _EVIDENCE
     lifelong = {name: value for name, value in surprise.items() if is_lifelong(name)}
-    # Patients of one room have the same sex, too.
+    # Patients of the same room also have the same sex.
     half = len(surprise) > 1 and 2 * len(surprise) >= len(groups.constant)
     return sum(lifelong.values()) >= _EVIDENCE and (half or len(lifelong) > 1)
 

@@ -246,7 +246,6 @@ def safe_harbor(guesses: Sequence[Guess], *, today: date | None = None) -> str:
 
 
 def _safe_harbor_entry(guess: Guess, year: int) -> tuple[Mapping[str, Any], str]:
-    """Return a column's entry in a policy that follows Safe Harbor, and the reason."""
     finding = guess.identifier
     rule = _coarse_entry(guess, year)
     if guess.chosen:

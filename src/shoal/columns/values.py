@@ -279,7 +279,6 @@ def pattern_of(values: Sequence[str]) -> Pattern | None:
 
 
 def _are_persons(values: Sequence[str]) -> bool:
-    """Return whether values are written as names and some contain a common given name."""
     return mostly(values, is_person) and mostly(values, has_given_name, 0.15)
 
 

@@ -76,7 +76,7 @@ class Column(BaseModel):
     @field_validator("identifying", mode="before")
     @classmethod
     def _identifying_is_a_number(cls, value: Any) -> Any:
-        """Refuse values that are not 1, 2 or 3, and true, which Python treats as 1."""
+        """Refuse all values except 1, 2 and 3, also true, which Python treats as 1."""
         if type(value) is not int or value not in (1, 2, 3):
             raise broken_rule("a whole number, 1, 2 or 3", value)
         return value
