@@ -80,8 +80,6 @@ class Advice:
 
 @dataclass(frozen=True)
 class _Trial:
-    """A change before its search."""
-
     change: str
     options: tuple[tuple[str, str], ...]
     policy: Policy

@@ -1,4 +1,4 @@
-"""Candidate nodes: the nodes among which the metric chose, with their levels, suppressed records and loss."""
+"""Candidate nodes: the nodes from which the metric chose, with levels, suppressed records and loss."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ENDINGS = (".csv", ".json")
 
 @dataclass(frozen=True)
 class CandidateNode(PlainValues):
-    """A node among which the metric chose."""
+    """One of the nodes from which the metric chose."""
 
     levels: dict[str, int]
     height: int
@@ -76,7 +76,7 @@ def _evaluated(problem: Problem, evaluation: Evaluation, most: int | None) -> li
 
 
 def check_lists_candidates(algorithm: Named) -> None:
-    """Raise if a search does not list the nodes that it chooses among."""
+    """Raise if a search does not list the nodes from which it chooses."""
     name = named(algorithm)[0]
     if name in ALGORITHMS and ALGORITHMS.load(name).lists_candidates:
         return

@@ -204,7 +204,6 @@ def init(
 
 
 def _searched_rows(s: Session, records: int) -> OpenTable:
-    """Return the rows that a quick search uses: a sample of a large table."""
     step = -(-records // _MOST_ROWS)
     return s.sample(step) if step > 1 else s.table
 

@@ -1,4 +1,4 @@
-"""The names of levels in words: "age in 5-year bands" instead of "age 1", "postcode removed" instead of 4."""
+"""Names of levels in words, such as "age in 5-year bands" instead of "age 1"."""
 
 from __future__ import annotations
 

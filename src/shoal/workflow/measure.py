@@ -1,7 +1,7 @@
-"""Measure: which privacy models an unchanged table satisfies, over the classes of some columns.
+"""Measure which privacy models an unchanged table satisfies, for the classes of some columns.
 
-Every measure is the strictest setting of a privacy model that all classes meet. Models that compare classes
-with the whole input use the table itself.
+Each measure is the strictest setting of a privacy model that all classes meet. Models that compare classes
+with the whole input compare them with the table itself.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ def measure(
     sensitive = (sensitive,) if isinstance(sensitive, str) else tuple(sensitive)
     rules = None if policy is None else load_policy(policy, engine)
     with session(table, engine, memory_limit) as s:
-        recover(table, s.engine)  # it may be a release
+        recover(table, s.engine)  # the table may be a release
         if rules is not None:
             columns = columns or tuple(_shown(rules, s.columns))
             sensitive = sensitive or tuple(name for name in rules.roles.sensitive if name not in columns)
@@ -212,7 +212,6 @@ def _greatest(numbers: FloatArray) -> float:
 
 
 def _check(columns: Sequence[str], sensitive: Sequence[str], available: Sequence[str]) -> None:
-    """Raise if a name is not in the table, or is given twice."""
     check_asked(columns, available, beside=sensitive)
     if sensitive:
         check_asked(sensitive, available, kind="sensitive column", beside=columns)

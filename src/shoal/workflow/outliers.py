@@ -25,7 +25,7 @@ from shoal.workflow.session import AUTO, Session, session
 
 @dataclass(frozen=True)
 class Outlier:
-    """The number of rare combinations of some columns, and the number of records with such a combination."""
+    """The number of rare combinations of some columns, and the number of records that have one."""
 
     columns: tuple[str, ...]
     combinations: int

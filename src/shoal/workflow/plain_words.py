@@ -44,7 +44,7 @@ class Term:
 
 @cache
 def glossary() -> tuple[Term, ...]:
-    """Return the terms that the interfaces share, in alphabetical order."""
+    """Return the terms that all interfaces use, in alphabetical order."""
     text = (files("shoal") / "data" / "glossary.yaml").read_text(encoding="utf-8")
     return tuple(Term(name, **entry) for name, entry in load_yaml(text).items())
 
@@ -55,7 +55,7 @@ def model_sentence(name: str) -> str:
 
 
 def question_sentence(question: str, audience: Audience) -> str:
-    """Return the sentences about a question, with its options as an audience writes them.
+    """Return the sentences about a question; options are written as in the interface of the audience.
 
     >>> question_sentence("5", "cli")
     'Question 1 after suppression. Needs --k and --suppression-limit.'

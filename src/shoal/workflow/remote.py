@@ -23,7 +23,7 @@ def connect(table: RemoteTable, memory_limit: str | None) -> tuple[Any, Engine |
 
         return table.table, Postgres.at(table.address, memory_limit), lambda: None
     ibis_table = _ibis_table(table)
-    # The tables of a session that is left open keep this connection until they are no longer used.
+    # If a session stays open, its tables keep this connection until they are no longer used.
     return ibis_table, None, weakref.finalize(ibis_table, ibis_table.get_backend().disconnect)
 
 

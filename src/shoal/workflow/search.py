@@ -1,4 +1,4 @@
-"""Search: find a recoding for a problem, its classes, which of them are suppressed, and its losses."""
+"""Search for a recoding of a problem, and compute its classes, suppressed classes and losses."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ def _cannot_honour(name: str, refusal: Refusal, problem: Problem) -> CannotHonou
 
 
 def _needs_memory(problem: Problem, algorithm: Algorithm) -> Refusal | None:
-    """Return why an algorithm cannot search while the combinations are in the engine, or None."""
+    """Return why an algorithm cannot search if the combinations stay in the engine; None if it can."""
     if not problem.counts.remote or algorithm.supports_remote:
         return None
     return Refusal(
@@ -167,7 +167,7 @@ def _needs_memory(problem: Problem, algorithm: Algorithm) -> Refusal | None:
 
 
 def _cannot_finish(problem: Problem, *, refine: bool, cells: Cells, local: bool) -> Refusal | None:
-    """Return why classes cannot have their own levels or blanked cells, or None."""
+    """Return why classes cannot get their own levels or blanked cells, or None if they can."""
     if cells == "any" and not all(model.sizes_suffice for model in problem.models):
         return Refusal(
             "cells: any counts the records that match each record, only for k-anonymity without a unit",

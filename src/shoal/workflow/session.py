@@ -30,7 +30,7 @@ _ENGINES_IN_USE: ContextVar[list[Engine] | None] = ContextVar("engines_in_use", 
 
 @dataclass(frozen=True)
 class RemoteTable:
-    """A table in a database; its rows stay there. Its address, which may hold a password, is never shown."""
+    """A table in a database; its rows stay there. The address may have a password, so it is never shown."""
 
     name: str  # its name in messages
     table: str  # NAME or SCHEMA.NAME

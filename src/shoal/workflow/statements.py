@@ -210,7 +210,7 @@ def release_verdict(release: Release) -> Verdict:
 
 
 def negotiation_verdict(answer: Negotiation, records: int) -> Verdict:
-    """Say whether a request can be met, what it costs, and what was not counted."""
+    """Say whether a request is possible, what it costs, and what was not counted."""
     offer = answer.exact
     if offer is None:
         return Verdict("warn", "Not possible as asked. Any one of these changes works:")

@@ -246,7 +246,7 @@ def verify(
 
 
 def _known_of(release: Any) -> tuple[bool | None, Any, Any, Any]:
-    """Return whether a release has masked records, its recipe, its second table, and the table or file."""
+    """Return whether a release has masked records, and its recipe, second table, and table or file."""
     from shoal.workflow.release.release import Release  # which imports this module
 
     if not isinstance(release, Release):
@@ -300,7 +300,6 @@ def _recipe_beside(release: Any) -> Recipe | None:
 
 
 def _recipe_file(release: Any) -> Path | None:
-    """Return the recipe's file in the private folder of a release, if there is one."""
     path = private_folder(Path(release)) / "recipe.json" if isinstance(release, str | Path) else None
     return path if path is not None and path.is_file() else None
 
@@ -371,7 +370,6 @@ def _judge_release(
     masks: bool,
     wildcards: bool,
 ) -> Verification:
-    """Check a release, given whether it contains masked records."""
     if (separate := separate_column(policy)) is not None:
         unchecked = _lacking(policy, [], reference, commands)
         return _judge_groups(release, policy, s, reference, sensitive_table, separate, unchecked)
@@ -416,7 +414,7 @@ def _with_columns(table: OpenTable, quasi: Sequence[str]) -> OpenTable:
 
 
 def _check_columns(policy: Policy, columns: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return the quasi-identifiers of a release, and a reason for each identifier that is in it."""
+    """Return the quasi-identifiers of a release, and an error text for each identifier that it contains."""
     roles = policy.roles
     quasi = [shown for name in roles.quasi_identifiers for shown in policy.released(name)]
     known = {*roles.roles, *quasi} - (set(roles.quasi_identifiers) - set(quasi))
@@ -446,8 +444,6 @@ def _judge_groups(
 
 @dataclass(frozen=True)
 class _CountedClasses:
-    """The classes of a table, and which of them are masked records."""
-
     classes: Classes
     masked: BoolArray  # (classes,)
     domains: Mapping[str, Domain] = field(default_factory=dict)
@@ -557,7 +553,7 @@ def _judge(
         refused = checked_on.sizes < model.least_size if reason is not None else model.violations(checked_on)
         mask = refused & ~blank
         records = int(classes.sizes[mask].sum())
-        # Masked records form a class of the release, too.
+        # Masked records are also a class of the release.
         holds = reason is not None or all(model.holds(classes, lost) for lost in (blank, classes.nothing()))
         passed = not mask.any() and holds
         if passed and reason is not None:

@@ -281,7 +281,6 @@ def _runs(policy: Policy) -> list[Algorithm | None]:
 
 
 def _small_part(problem: Problem) -> Problem:
-    """Return a small part of a problem, on which every search ends quickly."""
     lattice = problem.lattice
     for axis in lattice.axes:
         if lattice.size > _FEW:
@@ -385,7 +384,6 @@ def _plain_number(value: Any) -> Any:
 
 
 def _with_k(models: Sequence[Named], k: int) -> list[Named]:
-    """Replace the k of k-anonymity, or add k-anonymity if it is missing."""
     pairs = [named(model) for model in models]
     changed: list[Named] = [{n: o | {"k": k}} if n == "k-anonymity" else {n: o} for n, o in pairs]
     return changed if any(n == "k-anonymity" for n, _ in pairs) else [*changed, {"k-anonymity": {"k": k}}]

@@ -137,7 +137,7 @@ def loss_and_time(rows: Sequence[ComparisonRow]) -> list[Figure]:
 
 
 def _quantities(rows: Sequence[ComparisonRow]) -> Iterator[tuple[str, str, list[tuple[str, RowValue]]]]:
-    """Yield a name, a title and, for each strip, its label and its value of a row."""
+    """Yield each quantity's name and title and, for each of its strips, a label and the value of a row."""
     ola = {(row.limit_asked, row.k): row for row in rows if row.algorithm == "ola"}
 
     def of_lattice(name: str) -> RowValue:
@@ -161,7 +161,7 @@ def _ratio(part: float | None, whole: float | None) -> float | None:
 
 @dataclass(frozen=True)
 class _Layout:
-    """The axes of a plot: k on the x axis and a panel per limit, or limits on the x axis for a single k."""
+    """The axes of a plot: k on the x axis and a panel per limit; with a single k, limits on the x axis."""
 
     limits: list[tuple[str, str]]  # type and value of each limit
     ks: list[int | None]  # the k that have a result
@@ -390,7 +390,6 @@ def _number(value: float | None) -> str:
 
 
 def _abbreviated(value: float | None) -> str:
-    """Write a large number with few digits."""
     if value is None:
         return ""
     for size, sign in ((1e9, "G"), (1e6, "M"), (1e3, "k")):

@@ -36,7 +36,7 @@ _AnswerValues = Mapping[str, Any]  # an answer as plain values
 
 
 def answer_document(answer: Answer) -> Document:
-    """Describe an answer in the form that suits its question."""
+    """Describe an answer; each question has its own form."""
     document = _DOCUMENTS[QUESTIONS[str(answer.question)].method](answer.to_dict())
     if answer.complete:
         return document
@@ -274,7 +274,6 @@ def _number_of_sets(values: _AnswerValues) -> str:
 
 
 def _at_most_columns(values: _AnswerValues) -> str:
-    """State the maximum size of the sets, if there is one."""
     size = values.get("max_size")
     return f" of at most {plural(size, 'column')}" if size and size < len(values["columns"]) else ""
 
@@ -291,7 +290,6 @@ def _bound(values: _AnswerValues, kind: str) -> str:
 
 
 def _small_classes(values: _AnswerValues, k: float) -> str:
-    """Describe the classes below a k (or l)."""
     measure, sensitive = values["measure"], values["sensitive"]
     kind = values.get("diversity", "distinct")
     prefix = kind_prefix(kind, values.get("c"))
@@ -304,7 +302,6 @@ def _small_classes(values: _AnswerValues, k: float) -> str:
 
 
 def _after_suppression(values: _AnswerValues) -> str:
-    """State the suppression limit, if there is one."""
     limit = values.get("limit")
     return f" after suppressing at most {limit:,} records" if limit else ""
 

@@ -153,7 +153,7 @@ def _counts(diagnosis: Diagnosis, limit: int, seconds: float | None) -> list[Fig
 
 
 def _steps(name: str, points: Line) -> dict[str, str]:
-    """Draw steps, as each point holds for all k from the one before it; a single point gets a marker."""
+    """Draw steps, as a point holds for each k above the previous point; a single point gets a marker."""
     return {name: "steps"} if len(points) > 1 else {}
 
 

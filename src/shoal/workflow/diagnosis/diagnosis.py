@@ -85,7 +85,6 @@ class Diagnosis(HasDocument):
         return self.diversity.steps if self.measure == "l" else 1
 
     def _value(self, steps: int) -> int | float:
-        """Convert a measure in steps to a k or l."""
         return self.diversity.value(steps) if self.measure == "l" else steps
 
     # Questions 1 to 4 without suppression, and questions 5 to 8, which are the same after suppression.
@@ -98,7 +97,7 @@ class Diagnosis(HasDocument):
         *,
         at_most: bool = False,
     ) -> bool:
-        """Return whether the k of the table for some columns is at least (or `at_most`) this k."""
+        """Return whether the k of the table for some columns is at least this k; with `at_most`, at most."""
         least = self._check_k(k)
         reached = self.curve(columns).reached(self._limit(suppression_limit))
         return reached <= least if at_most else reached >= least

@@ -83,7 +83,7 @@ class Sets:
     counts: int  # sets counted
     complete: bool  # False if stopped: there may be more sets, and larger safe sets
     whole: SetFinding  # all columns together
-    full_size: int = 0  # all sets of at most this many columns were counted
+    full_size: int = 0  # all sets with at most this number of columns were counted
 
     @property
     def sets(self) -> tuple[ColumnSet, ...]:
@@ -267,7 +267,7 @@ class Answer(HasDocument):
     sensitive: str | None
     options: Mapping[str, Any]
     details: Mapping[str, Any]  # further values that explain the answer
-    omitted: tuple[str, ...] = ()  # what is missing if counting was stopped
+    omitted: tuple[str, ...] = ()  # what the answer lacks if counting was stopped
     privacy: Mapping[str, Any] = field(default_factory=dict)  # diversity and c, and the l in addition to k
 
     def to_dict(self) -> dict[str, Any]:

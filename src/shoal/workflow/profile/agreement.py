@@ -51,11 +51,11 @@ class HeightAgreement:
 
 @dataclass(frozen=True)
 class Agreement:
-    """The answers of a partial profile compared with those of the full one."""
+    """A comparison of a partial profile's answers with the answers of the full profile."""
 
     share: str
     score: str
-    runtime: bool  # whether the node at the highest allowed levels was counted for the request
+    runtime: bool  # whether the highest allowed node was counted at run time for each request
     nodes: int
     exact: Outcome  # over requests that the full profile answers exactly
     suppression: Outcome  # over requests without an exact answer, like `levels` and `privacy`

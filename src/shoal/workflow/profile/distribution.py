@@ -38,7 +38,7 @@ class Bar:
     value: int
     records: int
     cumulative: int  # records in all classes up to this value
-    classes: int | None = None  # None for sensitive values: a profile holds only their number of records
+    classes: int | None = None  # None for sensitive values: a profile has only their records
 
 
 @dataclass(frozen=True)

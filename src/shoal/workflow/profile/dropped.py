@@ -69,7 +69,7 @@ def _best_first(answer: Dropped) -> tuple[float, ...]:
 
 
 def _is_node(profile: Profile, columns: Sequence[str]) -> bool:
-    """Return whether a node of the lattice drops these columns and no other ones."""
+    """Return whether a node of the lattice drops only these columns."""
     lattice = profile.lattice
     single_columns = {lattice.columns[axis[0]] for axis in lattice.axes if len(axis) == 1}
     return all(name in single_columns and name in profile.removable for name in columns)

@@ -47,7 +47,7 @@ def check_profile(profile: Profile) -> None:
 
 
 def _checks(profile: Profile) -> Iterator[bool]:
-    """Yield the result of each check; a check may rely on earlier ones."""
+    """Yield the result of each check. A check may need the success of earlier checks."""
     lattice = profile.lattice
     names, levels = lattice.columns, [range(height + 1) for height in lattice.heights]
     yield 0 < len(names) == len(set(names)) == len(levels) and _all(str, names)

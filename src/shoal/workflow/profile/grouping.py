@@ -129,7 +129,7 @@ def heights_in_turn(lattice: Lattice, grouping: Grouping, score: str) -> Iterato
 
 
 class _Streams:
-    """Lazy streams of the nodes over the last axes at each height: best first; in a tie, by number."""
+    """Lazy streams: for the last axes and a height, the nodes of this height, best first (ties by number)."""
 
     def __init__(self, scores: list[list[int]], members: list[int], shape: tuple[int, ...]) -> None:
         self._scores, self._members, self._shape = scores, members, shape

@@ -178,7 +178,7 @@ def _only(profile: Profile) -> tuple[str, ...]:
 def measure_of(
     profile: Profile, sensitive: str | None, kind: str, c: float | None = None, *, beside_k: bool = False
 ) -> Measure:
-    """Return the measure of a kind of l-diversity; raise UsageError if the profile does not hold it."""
+    """Return the measure of a kind of l-diversity; raise UsageError if it is not in the profile."""
     if kind == "distinct":
         column = _sensitive(profile, sensitive)
         if beside_k and Measure(column) not in profile.joints:

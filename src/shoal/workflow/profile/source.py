@@ -109,7 +109,6 @@ def _kind_of(model: str) -> DiversityKind | None:
 
 
 def _diverse(models: Sequence[PolicyModel]) -> PolicyModel | None:
-    """Return the l-diversity of the policy that is the default for a request."""
     for kind in KINDS:
         models_of_kind = [model for model in models if model.name == MODEL_NAMES[kind]]
         if models_of_kind:

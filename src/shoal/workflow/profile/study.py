@@ -160,7 +160,7 @@ def study(
     requests: int = REQUESTS,
     by: str = "height",
 ) -> Study:
-    """Study a profile; settings that are not given are those of the policy.
+    """Study a profile. Settings that are not given are taken from the policy.
 
     `strengths` are the k (or l) to compare, by default a useful range. `by` is the ranking that selects the
     nodes of the partial profiles; see shoal.profile.

@@ -70,7 +70,7 @@ class Tabulation:
         self._joints: dict[Measure, list[JointTable]] = {measure: [] for measure in self.measures}
 
     def _compiled(self, hierarchies: Sequence[Hierarchy]) -> dict[str | None, tuple[Walk, int]]:
-        """Create the walks that count many nodes at once: for sizes (None), and columns that fit 64 bits."""
+        """Create the walks that count many nodes at once: for sizes (None), and values that fit 64 bits."""
         walks: dict[str | None, tuple[Walk, int]] = {}
         if self.counts.remote:
             return walks

@@ -155,13 +155,13 @@ class TableRisk:
     """The risks of one table."""
 
     exposure: Exposure  # the records by the size of their class
-    prosecutor: Intruder  # knows that the person is in the table
-    journalist: Intruder  # knows that the person is in the population
+    prosecutor: Intruder  # who knows that the person is in the table
+    journalist: Intruder  # who knows only that the person is in the population
     journalist_by: str  # how `journalist` was computed: prosecutor (an upper bound), estimate or population
     marketer: float  # expected share of correct matches
     uniques: tuple[Estimate, ...] = ()  # by model: uniques in the population; () if its size is unknown
-    special: Special | None = None  # what makes records unique; None if not searched
-    scored: Scores | None = field(default=None, repr=False, compare=False)  # with the scores
+    special: Special | None = None  # the sets of columns that make records unique; None if not searched
+    scored: Scores | None = field(default=None, repr=False, compare=False)  # the records with their scores
 
     @property
     def records(self) -> int:

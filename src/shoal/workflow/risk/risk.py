@@ -160,8 +160,6 @@ def risk_of(release: Release) -> Risk:
 
 
 class _Run:
-    """One assessment of a table and its release."""
-
     def __init__(self, policy: Policy | None, size: int | None, progress: Progress) -> None:
         if size is not None and size < 0:
             raise invalid("special_size", "a number of columns, 0 for none", size)

@@ -376,7 +376,7 @@ class Special:
     """The minimal sets of columns that make records unique."""
 
     size: int  # maximum size of the searched sets
-    records: int  # records that have such a set
+    records: int  # records that have a minimal sample unique
     share: float  # share of all records
     by_size: tuple[int, ...]  # minimal sample uniques of 1, 2, ... columns
     sets: tuple[tuple[tuple[str, ...], int], ...]  # with their unique records, most first

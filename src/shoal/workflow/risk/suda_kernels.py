@@ -217,7 +217,6 @@ def _bits(mask: int) -> int:
 
 @compiled
 def _longer(values: IntArray) -> IntArray:
-    """Return a copy with twice the capacity."""
     longer = np.empty(2 * values.shape[0], np.int64)
     longer[: values.shape[0]] = values
     return longer

@@ -296,7 +296,7 @@ def _crossing(classes: float, share: float, ones: int, twos: int) -> float | Non
     return float(grid[STEPS // 2])
 
 
-TERMS = 1 << 16  # factors multiplied one by one; the others are integrated
+TERMS = 1 << 16  # maximum number of factors multiplied one by one; the rest is integrated
 
 
 def zayatz(sample: Sample) -> ModelResult:
@@ -438,7 +438,6 @@ def _is_number(value: object) -> TypeGuard[float]:
 
 
 def _sample(sizes: Sequence[int] | IntArray, classes: Sequence[int] | IntArray, population: int) -> Sample:
-    """Check the class sizes and combine them with the population."""
     size, count = np.asarray(sizes, dtype=np.float64), np.asarray(classes, dtype=np.float64)
     if size.ndim != 1 or size.shape != count.shape:
         raise UsageError(f"Give as many numbers of classes as sizes, got {count.size} for {size.size} sizes.")
