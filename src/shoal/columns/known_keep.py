@@ -4,7 +4,7 @@
 - keep: released as they are, sensitive or other;
 - known and keep: quasi-identifiers of weight 2, with at least two labels in every release;
 - neither: other, if the known columns are given; sensitive, if recognized as sensitive;
-- names, addresses, keys and free text are identifiers, regardless of the answers.
+- names, contact data, keys and free text are identifiers, regardless of the answers.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def _decided(guess: Guess, role: Role, reason: str, *, needed: bool = False) -> 
 def with_limits(
     guesses: Sequence[Guess], counted: Mapping[str, tuple[Counts, Domain]], limit: int
 ) -> list[Guess]:
-    """Return the guesses; known and needed columns get the highest level with two labels as a limit."""
+    """Return the guesses; the max_level of known and needed columns is the highest that leaves two labels."""
     return [_limited(guess, *counted[guess.column], limit) if guess.needed else guess for guess in guesses]
 
 

@@ -68,7 +68,7 @@ def useful(partitions: Sequence[IntArray], sizes: FloatArray) -> list[int]:
     """
     total = sizes.sum()
     top = sizes.max(initial=0) / total if total else 0.0
-    fair = max(_FAIR, (1 + top) / 2)  # a single value may have most of the records
+    fair = max(_FAIR, (1 + top) / 2)  # one value alone may have most of the records
     levels, before = [], len(sizes)
     for level, groups in enumerate(partitions):
         shares = np.bincount(groups, sizes)

@@ -34,7 +34,7 @@ _MOST_KEYS = 4  # maximum number of keys that are tried, by one query
 _MOST_COLUMNS = 12  # maximum number of columns that are compared within the groups of a key
 _CONSTANT = 0.95  # minimum share of constant groups; the other groups may be mistakes in the data
 _CONTRADICTED = 0.8  # if sex is constant in a smaller share of the groups, groups are not persons
-_EVIDENCE = 10.0  # minimum -ln of the probability by chance: less than 1 in 20,000
+_EVIDENCE = 10.0  # minimum -ln of the probability that constant columns are chance: 1 in 20,000
 _WEAK_EVIDENCE = 3.0  # the same for weak evidence: 1 in 20
 _FEWEST = 3  # minimum number of groups: two groups may be yes and no
 _FEWEST_BALANCED = 10  # minimum number of groups of one size, as in a study with as many visits per person
@@ -239,7 +239,7 @@ def _may_be_persons(evidence: Evidence, groups: KeyGroups, agreement: Mapping[st
 
 
 def _surprises(groups: KeyGroups, agreement: Mapping[str, float]) -> dict[str, float]:
-    """Return -ln of the probability by chance, for each column that is constant within the groups."""
+    """Return, for each column that is constant within groups, -ln of the probability that this is chance."""
     least = _CONSTANT * groups.compared
     constant = [name for name, number in groups.constant.items() if number >= least]
     return {name: _surprise(agreement[name], groups.compared) for name in constant}
@@ -252,7 +252,7 @@ def _is_contradicted(groups: KeyGroups) -> bool:
 
 
 def _has_several_names(groups: KeyGroups) -> bool:
-    """Return whether the person's name varies within most groups: then the key is not that of the person."""
+    """Return whether the person's name varies within most groups: then the key identifies something else."""
     return any(
         _names_the_person(name) and 2 * number < groups.compared for name, number in groups.constant.items()
     )

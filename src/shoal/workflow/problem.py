@@ -120,7 +120,7 @@ def order_of(texts: Sequence[OptionalText], listed: Sequence[str] = ()) -> IntAr
 def with_population(
     policy: Policy, table: OpenTable, counts: Counts, domains: Mapping[str, Domain]
 ) -> tuple[Counts, dict[str, Domain]]:
-    """Add the population to the combinations; values that only it has get codes after the sample's."""
+    """Add the population to the combinations; values that only the population has get the last codes."""
     path = policy.population
     if path is None:
         return counts, dict(domains)

@@ -210,10 +210,10 @@ def verify(
 
     `release` is a file, a table, or the result of `anonymize` or `apply`. Such a result knows its recipe and
     whether its empty records are masked. `recipe`, the release's recipe, or `reference`, the whole input,
-    tells how often each sensitive value occurs in the input. Without both, a model that compares classes with
-    the whole input cannot be checked, and the release is not verified. With both, the input is recoded again
-    to count the persons of a `unit` column that the release does not contain. `sensitive_table` is the second
-    table of a release by anatomy; by default, the file next to the release is read.
+    tells how often each sensitive value occurs in the input. If neither is given, a model that compares
+    classes with the whole input cannot be checked, and the release is not verified. If both are given, the
+    input is recoded again to count the persons of a `unit` column that the release does not contain.
+    `sensitive_table` is the second table of a release by anatomy; by default, the file next to it is read.
     """
     masks, known_recipe, second, release = _known_of(release)
     recipe = known_recipe if recipe is None else recipe

@@ -133,7 +133,7 @@ class _Run:
         self.candidates = candidates
         self.progress = progress
         self.refused = refused
-        self.rows: dict[object, ComparisonRow] = {}  # rows that this run or an earlier one finished
+        self.rows: dict[object, ComparisonRow] = {}  # finished rows, also those of the journal
         self.optima: dict[object, float | None] = {}
         try:
             for entry in journal.entries:

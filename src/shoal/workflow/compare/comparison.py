@@ -258,10 +258,7 @@ class Comparison(HasDocument):
         return text.getvalue()
 
     def write(self, path: str | Path, *, force: bool = False) -> None:
-        """Write the rows to a CSV or JSON file, by extension.
-
-        Only the owner can read the file, and it appears only when it is complete.
-        """
+        """Write the rows to a CSV or JSON file, by extension; only its owner can read it."""
         path = Path(path)
         check_output(path, force=force)
         text = self.to_csv() if path.suffix == ".csv" else self.to_json()

@@ -276,7 +276,7 @@ class Profile(HasDocument):
 
     @property
     def has_columns_to_count(self) -> bool:
-        """Whether a column exists that no node drops alone: only the data can answer a request without it."""
+        """Whether there is a column that no node drops alone. Answers without this column need the data."""
         single_columns = {self.lattice.columns[axis[0]] for axis in self.lattice.axes if len(axis) == 1}
         return not set(self.lattice.columns) <= single_columns & set(self.removable)
 
@@ -400,8 +400,8 @@ def profile(
     share is taken of each height (rounded up, so that every height has a node), and the best node of each
     height is counted first, then the second best, and so on. With `by="lattice"`, the share is taken of the
     whole lattice. The lattice covers the whole hierarchies. The policy's levels, k or l and limit are the
-    defaults of requests. `extend` is a profile of the same table, or its file, to be continued. Ctrl-C
-    returns the nodes tabulated so far.
+    defaults of requests. `extend` is a profile of the same table, or its file, to which nodes are added.
+    Ctrl-C returns the nodes tabulated so far.
     """
     _check(share, seconds, score, by)
     if isinstance(extend, str | Path):
