@@ -59,7 +59,7 @@ def table(
     headings: Sequence[object],
     rows: Iterable[Sequence[object]],
     *,
-    numbers: Collection[int] = (),  # the columns of numbers, from 0
+    numbers: Collection[int] = (),  # indices of the columns that hold numbers
 ) -> Html:
     """Return a table whose first column is the header of each row."""
 
@@ -77,7 +77,7 @@ def table(
     return tag("div", made, class_="wide", role="region", aria_label=caption, tabindex=0)
 
 
-LONGEST = 60  # characters of a label
+LONGEST = 60  # maximum number of characters of a label
 _MOST_ROWS = 60
 
 
