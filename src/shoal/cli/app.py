@@ -21,7 +21,7 @@ from shoal.document.terminal import say
 from shoal.errors import ShoalError, interruptible
 from shoal.files.signals import Handlers, install, installed, interrupted, stopping, uninstall
 
-# The order of --help: by likely use.
+# In the order of --help: the commands that most users need come first.
 _COMMANDS = {
     "demo": "demo:demo",
     "init": "init:init",
@@ -99,7 +99,7 @@ def root(
 
 
 def main() -> None:
-    """Run the command line, and end the process even if threads or queries cannot be stopped."""
+    """Run the command line, then end the process, even if some threads or queries still run."""
     embedded = "shoal.web.app" in sys.modules  # a studio in this process continues after the command
     try:
         with _handled() as handlers:

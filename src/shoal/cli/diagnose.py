@@ -154,7 +154,7 @@ def diagnose(
             plot_files = _draw(diagnosis, plots, limit or 0, max_size, seconds)
             files["plots"] = plot_summary(plots, plot_files) or ""
     if display.as_json:
-        omitted = {"plots"} if seconds is not None else {"plots", "seconds"}  # used internally
+        omitted = {"plots"} if seconds is not None else {"plots", "seconds"}  # not part of the answer
         print_json({name: value for name, value in (answer.to_dict() | files).items() if name not in omitted})
     else:
         _show(answer, files)

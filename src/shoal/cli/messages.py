@@ -23,7 +23,7 @@ _RELEASES = ("anonymize", "apply", "demo")
 
 
 def stop_message(handlers: Handlers | None, words: list[str]) -> str:
-    """Return a message that a signal ended a command, and whether output was written."""
+    """Return a message that says that a signal ended the command, and whether output was written."""
     name = handlers.name if handlers else "SIGINT"
     command = next((word for word in words if not word.startswith("-")), "")
     if command == "studio":
@@ -40,14 +40,14 @@ def stop_answer(message: str, name: str) -> dict[str, Any]:
 
 
 def report_end(handlers: Handlers) -> None:
-    """Print why the process ends, from another thread than that of the command."""
+    """Print why the process ends. This is called in another thread than that of the command."""
     words = sys.argv[1:]
     message = handlers.complete if handlers.committed else stop_message(handlers, words)
     if "--json" in words and not handlers.printed:
         answer = {"message": message, "signal": handlers.name}
         _write(1, json.dumps(answer if handlers.committed else stop_answer(message, handlers.name)))
     if sys.stderr.isatty():
-        message = f"\r\x1b[2K\x1b[?25h{message}"  # replaces a progress bar, which hides the cursor
+        message = f"\r\x1b[2K\x1b[?25h{message}"  # erase the progress bar, show the cursor again
     _write(2, message)
 
 
@@ -78,7 +78,7 @@ def report_complete(handlers: Handlers) -> None:
 
 
 def output_closed() -> int:
-    """Return the exit code if the output is no longer read, such as after `| head`."""
+    """Return the exit code for a closed output, such as after `| head`."""
     # Prevent the interpreter from flushing its buffers at exit.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     handlers = installed()
@@ -93,7 +93,7 @@ def _write(descriptor: int, text: str) -> None:
 
 _COMPILING = "Compiling for this machine. This takes some seconds; the result is kept for later runs."
 _shown_once: set[str] = set()  # messages that are shown once per process
-_LARGEST = 2**53  # larger totals are not shown
+_LARGEST = 2**53  # a progress bar shows no larger total
 _MOST = 50  # the most values that an error shows
 
 
@@ -117,7 +117,7 @@ def reporting(as_json: bool, reveal: bool | None = None) -> Iterator[None]:
 
 @contextmanager
 def _notes() -> Iterator[None]:
-    """Print notes on stderr, each once."""
+    """Print each note once on stderr."""
     printed: set[str] = set()
 
     def show(warning: Any, *details: Any, **arguments: Any) -> None:
@@ -148,7 +148,7 @@ def report(error: ShoalError, *, as_json: bool = False, reveal: bool | None = No
 
 
 def stopped(message: str, *, as_json: bool) -> typer.Exit:
-    """Print what a command that was ended by a signal leaves behind; return the exception that ends it."""
+    """Print what a stopped command leaves behind. Return the exception that ends the command."""
     handlers = installed()
     if as_json:
         print_json(stop_answer(message, handlers.name if handlers else "SIGINT"))
@@ -210,7 +210,7 @@ class ProgressBar:
 
 @contextmanager
 def progress_bar() -> Iterator[ProgressBar]:
-    """Show progress on stderr: a bar in a terminal, elsewhere only a message about a long compilation."""
+    """Show progress on stderr. Outside a terminal, show only a message about a long compilation."""
     from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     screen = console(stderr=True)

@@ -21,7 +21,7 @@ DATA, POLICY = "DATA", "POLICY"  # placeholders for unknown names
 
 
 def show_negotiation(negotiation: Any, data: str, policy: str, *, interactive: bool = False) -> None:
-    """Show the answer or the suggestions, and the command that makes a release with one."""
+    """Show the answer or the suggestions, and the command that makes a release with one of them."""
     document = negotiation.document()
     suggestions = negotiation.suggestions
     if negotiation.exact:
@@ -216,7 +216,7 @@ class Prompt:
             self.ask(k=_number(text), l=None, sensitive=None, diversity=None, c=None)
 
     def diversity(self, text: str, k: float | str | None = None) -> None:
-        """Ask for an l, with a column if there are several; the kind of l stays the same."""
+        """Ask for an l, and for its column if several are sensitive. The kind of l stays the same."""
         number, _, column = text.partition(" ")
         before = self.answer.request.privacy if self.answer else None
         kind: dict[str, Any] = {"diversity": None, "c": None}
@@ -272,7 +272,7 @@ class Prompt:
             self.ask(max_level=self._max_level() | raised_levels(self.answer.request, offer))
 
     def _loss_unknown(self, offer: Any) -> dict[str, Any]:
-        """Return the settings that a suggestion must change if the preferred loss needs a limit of 0."""
+        """Return settings that replace the metric, if its loss is known only for a suppression limit of 0."""
         from shoal.workflow.profile.source import metric_of
 
         metric = self.answer.request.metric
