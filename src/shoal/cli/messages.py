@@ -171,7 +171,6 @@ def values_text(values: Sequence[str], reveal: bool | None, label: str = "Values
 
 
 def _print_note(word: str, colour: str, text: str) -> None:
-    """Print a text on stderr after a coloured word."""
     screen = console(stderr=True)
     screen.print(f"[bold {colour}]{word}[/bold {colour}] ", end="")
     screen.print(text, markup=False, highlight=False)

@@ -77,7 +77,6 @@ def _visible(table: Table, width: int) -> list[int]:
 
 
 def _width(text: str) -> int:
-    """Return the width of the longest line in characters."""
     from rich.cells import cell_len
 
     return max((cell_len(line) for line in text.splitlines()), default=0)
