@@ -357,8 +357,7 @@ def tabulate(
 ) -> JobWork:
     """Tabulate the lattice, or a part of it, so that any request can be answered without a search.
 
-    With `share`, only this share of the nodes of each height is tabulated, the best ones. `seconds` limits
-    the time.
+    `share` limits the tabulated nodes to the best ones of each height. `seconds` limits the time.
     """
     workspace.draft.policy()
     return lambda progress: workspace.negotiation.tabulate(seconds=seconds, share=share, progress=progress)

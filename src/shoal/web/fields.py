@@ -57,7 +57,7 @@ Names = Annotated[list[ShortText], Field(max_length=5_000)]
 # Messages about invalid requests. They never quote what was sent.
 
 _PLUGIN = "a name, or a name with its options, such as {0}"
-_FIELDS = {  # fields of more than one type
+_FIELDS = {  # messages for fields that accept more than one type
     "suppression_limit": "a number of records, or a share such as 0.05 or '5%'",
     "suppression_limits": "a list of limits: numbers of records, or shares such as 0.05 or '5%'",
     "models": "a list of models with their options, such as [{'k-anonymity': {'k': 5}}]",

@@ -163,7 +163,7 @@ async def upload_project(
 async def download_project(
     workspace_id: str, workspace: CurrentWorkspace, workspaces: AllWorkspaces, table: bool = False
 ) -> Response:
-    """Download policy, hierarchies, settings and history as one file. With `table`, it contains the data."""
+    """Download policy, hierarchies, settings and history as one file. With `table`, add the data."""
     path = await anyio.to_thread.run_sync(
         lambda: workspaces.saving.write_file(workspace_id, with_table=table)
     )

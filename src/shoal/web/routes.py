@@ -111,7 +111,7 @@ async def job_status(
     current = workspaces.jobs.job(workspace_id, job)
     deadline = time.monotonic() + wait
     while not current.ended and time.monotonic() < deadline:
-        await asyncio.sleep(_POLL)  # waiting in a thread would block it for other users
+        await asyncio.sleep(_POLL)  # waiting in a thread would block the thread for other users
     return current
 
 

@@ -131,7 +131,7 @@ class DeleteButton:
     async def remove(self) -> None:
         """Delete the workspace, and its project."""
         self.hide()
-        with suppress(Unknown):  # it may already be deleted
+        with suppress(Unknown):  # the workspace may already be deleted
             await anyio.to_thread.run_sync(self.tab.workspaces.delete_with_project, self.tab.state.workspace)
         self.tab.ask_before_leaving(False)
         self.tab.refresh()

@@ -276,7 +276,7 @@ class HierarchyEditor:
         return self.attempt()
 
     async def attempt(self) -> None:
-        """Check the hierarchy. Choose it if it fits, else keep the old one."""
+        """Check the hierarchy. Choose the hierarchy if it fits, else keep the old one."""
         self.attempts += 1
         attempt = self.attempts
         try:

@@ -1,4 +1,4 @@
-"""Projects: the list on the first page, the page of a project, and starting from an earlier one."""
+"""Projects: the list on the first page, the page of a project, and the offer to reuse a project."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ def show_risk(risk: Risk) -> None:
 
 
 def _gauges(risk: Risk, intruder: str) -> None:
-    """Show gauges of a risk with its threshold: of the table, and of the release if there is one."""
+    """Show gauges of a risk with its threshold, for the table and, if there is one, for the release."""
     knows, value = _GAUGES[intruder]
     tables: dict[str, TableRisk] = {"before": risk.before} | ({"after": risk.after} if risk.after else {})
     with elements.box("tile tight"):

@@ -76,7 +76,7 @@ class TabState:
     next_step: str | None = None  # the step to show when the table is open
     column: str | None = None  # the column whose hierarchy is edited
     dials: dict[str, Any] = field(default_factory=dict)  # the dials of a negotiation
-    fields: dict[str, Any] = field(default_factory=dict)  # values of other fields
+    fields: dict[str, Any] = field(default_factory=dict)  # values of fields that are not dials
 
 
 class TabView:

@@ -95,7 +95,7 @@ class Served:
             self._names = {*LOOPBACK, socket.gethostname().lower(), socket.getfqdn().lower()}
 
     def match(self, host: str, scope: Scope, scheme: str | None = None) -> Origin | None:
-        """Return the origin that a Host header names, if it is served.
+        """Return the origin that a Host header names. Return None if the studio does not serve this origin.
 
         `scheme` is the scheme of the request that a trusted proxy received, if the proxy forwards it.
         """
@@ -169,7 +169,7 @@ def without_forwarded(scope: Scope) -> None:
 
 
 def _split_host(host: str) -> tuple[str, int | None] | None:
-    """Split a Host header into a name and a port, if it is well-formed.
+    """Split a Host header into a name and a port. Return None if the header is malformed.
 
     >>> _split_host("LocalHost:80"), _split_host("[::1]"), _split_host("a@b"), _split_host("a:99999")
     (('localhost', 80), ('::1', None), None, None)

@@ -109,7 +109,7 @@ class Guard:
     async def with_session(
         self, scope: Scope, request: RequestInfo, receive: Receive, send: Send
     ) -> Response | None:
-        """Forward the request of a signed-in user to the application; return the response to any other."""
+        """Forward the request of a signed-in user to the application. Return the response to any other."""
         bearer = request.headers.get("authorization", "")
         session = self.keys.find(bearer[7:].strip()) if bearer[:7].lower() == "bearer " else None
         by_bearer = session is not None
@@ -159,7 +159,7 @@ class Guard:
 
 def with_headers(scope: Scope, send: Send) -> Send:
     """Return a `send` that adds the headers of every response."""
-    # Browsers may cache the framework's files, which are the same for everybody, and no other response.
+    # Browsers may cache only the framework's files, which are the same for everybody.
     framework = str(scope.get("path", "")).startswith("/_nicegui/")
 
     async def sending(message: Message) -> None:

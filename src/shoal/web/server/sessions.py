@@ -177,7 +177,7 @@ class UserSession:
     digest: bytes  # hash of the secret that the browser or program holds
     used: float
     ended: bool = False
-    on_end: set[Callable[[], None]] = field(default_factory=set)  # called when it ends
+    on_end: set[Callable[[], None]] = field(default_factory=set)  # called when the session ends
 
 
 class Sessions:

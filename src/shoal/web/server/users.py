@@ -101,7 +101,7 @@ def add_user(path: Path, name: str, password: str) -> bool:
 
 
 class Users:
-    """The users of a file, which is read again when it changes."""
+    """The users of a file. The file is read again when it changes."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)

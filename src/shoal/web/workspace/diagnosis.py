@@ -134,7 +134,7 @@ class DiagnosisStep(Step[tuple[Findings, Diagnosis]]):
         """Find the risk, the smallest unsafe sets of columns and the largest safe ones.
 
         Without `columns`, the quasi-identifiers are diagnosed. With `sensitive`, k is the l of this column by
-        `diversity`; if `l` is also given, k is the class size, and every class must satisfy both.
+        `diversity`. If `l` is also given, k is the class size, and every class must satisfy both k and l.
         """
         table = self.draft.table
         chosen = table.require_quasi_identifiers("columns") if columns is None else tuple(columns)

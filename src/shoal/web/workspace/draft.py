@@ -202,7 +202,7 @@ class PolicyDraft:
         )
 
     def follow_preset(self, preset: str | None) -> None:
-        """Replace the draft with the policy of a preset, or with the suggested policy if it is None."""
+        """Replace the draft with the policy of a preset, or with the suggested policy if `preset` is None."""
         with error_field("preset"):
             text = preset_text(preset, self.table.loaded.columns)
         with self.table.changes.lock:
@@ -340,7 +340,7 @@ def presets() -> list[PresetAnswer]:
 
 @contextmanager
 def _setting_error(name: str) -> Iterator[None]:
-    """Set the field of errors raised in the block to a setting, unless it already names a setting."""
+    """Set the field of errors raised in the block to a setting, unless the field is already a setting."""
     try:
         yield
     except ShoalError as error:

@@ -80,7 +80,7 @@ class RiskStep(TableResult[Risk]):
     ) -> Risk:
         """Assess the risk of identification in the terms of regulators, for the table and its release.
 
-        `special_size` is the largest number of columns of special uniques; 0 skips the search for them.
+        `special_size` is the largest number of columns of special uniques. With 0, they are not searched.
         """
         table = self.draft.table
         with table.changes.lock:
@@ -147,7 +147,7 @@ class AttackStep(ReleaseResult[Attack]):
     missing_result = "Attack first."
 
     def check(self, **_request: Any) -> None:
-        """Raise NotReady if there is no release, or if it consists of two tables."""
+        """Raise NotReady if there is no release, or if the release consists of two tables."""
         if self.release.required_result.separate_column:
             raise NotReady("The release is two tables, which cannot be attacked here.")
 

@@ -38,7 +38,7 @@ class Upload:
         return self
 
     def write(self, piece: bytes) -> None:
-        """Write a chunk; raises TooLarge if the file exceeds the limit."""
+        """Write a chunk. Raise TooLarge if the file exceeds the limit."""
         self.size += len(piece)
         if self.size > self.limit:
             raise TooLarge(f"The file is larger than {self.limit:,} bytes, which is the limit.", "file")

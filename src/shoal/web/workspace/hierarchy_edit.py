@@ -112,7 +112,7 @@ def rename(grouping: ValueGrouping, level: int, group: int, label: str) -> Value
 
 
 def merge(grouping: ValueGrouping, level: int, groups: Sequence[int]) -> ValueGrouping:
-    """Merge groups into the first of them, which keeps its label."""
+    """Merge groups into one group, which has the label of the first group."""
     chosen = grouping.levels[level - 1]
     _check_numbers(groups, len(chosen.labels))
     if len(set(groups)) < 2:

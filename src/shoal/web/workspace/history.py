@@ -35,7 +35,7 @@ class HistoryAnswer:
 class History:
     """The last states of the draft, and the position of the current one.
 
-    A state is recorded when the outermost `with` block of the lock ends, so one action is one entry.
+    A state is recorded when the outermost `with` block of the lock ends. One action is therefore one entry.
     """
 
     def __init__(self, draft: PolicyDraft, negotiation: NegotiationStep) -> None:

@@ -194,7 +194,7 @@ class Job:
         self._end("failed", error=error, **values)
 
     def report(self, phase: str, done: int, total: int | None) -> None:
-        """Record progress; raises Cancelled in a cancelled job."""
+        """Record progress. Raise Cancelled if the job was cancelled."""
         if self._cancel.is_set():
             raise Cancelled
         self.phase, self.done = phase, min(int(done), _LARGEST)

@@ -26,7 +26,7 @@ class KnownKeepAnswer:
 
 
 class KnownKeepStep:
-    """The answers to the two questions, and the draft as it was before them."""
+    """The answers to the two questions, and the draft as it was before the answers."""
 
     def __init__(self, draft: PolicyDraft) -> None:
         self.draft = draft

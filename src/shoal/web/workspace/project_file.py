@@ -1,8 +1,8 @@
 """A project: the policy, the hierarchies, the settings and their history, without the data.
 
 A project file may come from an untrusted source. It is parsed as JSON of limited size and depth, and every
-field is checked. The server never opens a path that the file contains: the hierarchies are in the file, and
-the server finds the table itself.
+field is checked. The file contains the hierarchies. No path in it is opened, except a table inside the folder
+of `--folder`.
 """
 
 from __future__ import annotations
@@ -261,7 +261,7 @@ def _checked_state(
     columns: Mapping[str, dict[str, Any]],
     populations: frozenset[str],
 ) -> HistoryState | None:
-    """Restore a state; return None if its policy is invalid, unless there are no quasi-identifiers yet."""
+    """Restore a state. Return None if it has quasi-identifiers, but its policy is invalid."""
     files = {column: project.files[digest] for column, digest in saved.hierarchy_files.items()}
     _check_files(columns, files)
     names = set(columns)

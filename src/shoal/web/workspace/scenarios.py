@@ -184,7 +184,7 @@ def _terms(model: Named) -> str:
 
 
 def shared_page(scenarios: Sequence[Scenario]) -> str:
-    """Return the page. It names columns and levels, but no value, no file and no label of a class.
+    """Return the page. It contains names of columns and levels, but no value, no file and no label.
 
     Counts below the largest k of the scenarios are not shown.
     """

@@ -118,7 +118,7 @@ class _HierarchyFile:
     column: str
     name: str
     rows: list[list[str]]
-    note: str  # how it was read
+    note: str  # how the file was read
     preview: Preview
 
 
@@ -239,7 +239,7 @@ class WorkspaceTable:
         self.path: Path | RemoteTable | None = None
         self.source = TableSource()
         self.inspection: Inspection | None = None
-        self.revision = 0  # counts the tables that were opened
+        self.revision = 0  # number of tables that were opened
         self.decisions = Decisions({})
         self._checks: HierarchyChecks  # of the open table
         self.summaries: dict[str, ValueSummary] = {}  # by column, for the open table
@@ -256,7 +256,7 @@ class WorkspaceTable:
 
     def replace(self, path: Path | RemoteTable, name: str, inspection: Inspection) -> None:
         """Switch to another table, with the suggested roles and hierarchies; the lock must be held."""
-        self._checks = HierarchyChecks(inspection)  # before `inspection`: readers use the checks if it is set
+        self._checks = HierarchyChecks(inspection)  # first, because readers use it if `inspection` is set
         self.path, self.name, self.inspection = path, name, inspection
         self.summaries = {}
         self.revision += 1

@@ -44,7 +44,7 @@ UNPACKED_LIMIT = 4 << 30  # bytes
 COLUMN_LIMIT = 5_000
 WORKSPACES_PER_USER = 32
 KEEP_MINUTES = 24 * 60  # a workspace that is unused for this long is deleted
-NOTICE_SECONDS = 30 * 60  # the time before a workspace expires at which its page announces it
+NOTICE_SECONDS = 30 * 60  # how long before the expiry the page shows a notice
 IN_USE_SECONDS = 10 * 60  # a workspace with a table is not closed for another one while used in this time
 _PREFIX = "shoal-studio-"
 _REGISTER = "register-"
@@ -150,7 +150,7 @@ class Workspaces:
         return any(not job.ended for job in self.jobs.of(name))
 
     def check_owner(self, name: str, user: str) -> None:
-        """Raise the error for a workspace that does not exist, also if it belongs to another user."""
+        """Raise the same error for a workspace of another user as for one that does not exist."""
         with self._lock:
             entry = self._entries.get(name)
         if entry is None or entry.owner != user:
@@ -301,7 +301,7 @@ class Workspaces:
         """
         workspace = self.get(name)
         before = workspace.table.file
-        uploaded = path.parent == workspace.folder  # other files are not removed
+        uploaded = path.parent == workspace.folder  # only uploads are removed later
         sheet = sheet or self.saving.awaited_sheet(name)
         table_path = path
         try:
