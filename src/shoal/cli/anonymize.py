@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def note_semicolons(data: Path, output: Path, delimiter: str | None, *, bom: bool) -> None:
-    """If only the input is separated by semicolons, print how to separate the release by them, too."""
+    """If only the input is separated by semicolons, print how to get a release with semicolons."""
     from shoal.workflow.release.spreadsheet import has_semicolons
 
     if delimiter is None and output.suffix.lower() == ".csv" and has_semicolons(data):

@@ -121,7 +121,7 @@ def main() -> None:
 
 @contextmanager
 def _handled() -> Iterator[Handlers]:
-    """Handle signals. Handlers that were installed when the process started remain until it ends."""
+    """Handle signals in the block. Handlers that `__main__` has installed remain until the process ends."""
     handlers = installed()
     if handlers is not None:
         yield handlers

@@ -20,8 +20,8 @@ from shoal.wording import quote
 from shoal.workflow.plain_words import QUESTION_SENTENCES, question_sentence
 
 _OVERVIEW_SECONDS = 10.0  # seconds in which the overview searches for unsafe sets
-_COUNT_SECONDS = 1.0  # minimum seconds for counting; without counts there is no answer
-_MINIMUM_SECONDS = 1e-6  # seconds; even with no time left, a question counts one set
+_COUNT_SECONDS = 1.0  # minimum time for counting, in seconds: an answer needs counts
+_MINIMUM_SECONDS = 1e-6  # minimum time of a question, in seconds: it counts one set
 _PLOTTED = ("suppression_limit", "max_size", "seconds")
 
 

@@ -157,7 +157,7 @@ def stopped(message: str, *, as_json: bool) -> typer.Exit:
 
 
 def values_text(values: Sequence[str], reveal: bool | None, label: str = "Values") -> str:
-    """List the values that an error is about if they may be shown, or say how to see them.
+    """List the values that an error is about. If values must not be shown, say which option shows them.
 
     >>> values_text(["7", "x"], True), values_text(["7", "x"], False), values_text(["7"], None)
     (" Values: '7', 'x'.", ' --reveal lists them.', '')
@@ -184,7 +184,7 @@ class ProgressBar:
         self.task = bar.add_task("starting", total=None, number="")
 
     def __call__(self, phase: str, done: int, total: int | None) -> None:
-        """Show the progress of a phase; a total that is too large to show counts as unknown."""
+        """Show the progress of a phase. A total that is too large to show is treated as unknown."""
         check()
         if phase == "compile" and _COMPILING not in _shown_once:  # several groups of kernels may be compiled
             _shown_once.add(_COMPILING)
@@ -196,7 +196,7 @@ class ProgressBar:
         self.bar.update(self.task, description=phase, completed=done, total=total, number=number)
 
     def ask_to_release(self, retained: float) -> bool:
-        """Ask whether to release the best result so far; anything but yes is no."""
+        """Ask whether to release the best result so far. Any answer except yes means no."""
         self.bar.stop()
         retains = f"The best result so far retains {percent(retained)} of the information"
         _write(2, f"The search was interrupted. {retains}.")

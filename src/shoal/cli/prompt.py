@@ -17,7 +17,7 @@ from shoal.document.terminal import say, show
 from shoal.errors import OutputError, ShoalError, UnknownName, UsageError
 from shoal.wording import match_trimmed
 
-DATA, POLICY = "DATA", "POLICY"  # placeholders for unknown names
+DATA, POLICY = "DATA", "POLICY"  # placeholders in commands if a file name is unknown
 
 
 def show_negotiation(negotiation: Any, data: str, policy: str, *, interactive: bool = False) -> None:
@@ -306,7 +306,7 @@ class Prompt:
 
 
 def _number(text: str) -> float | str:
-    """Read a number; return any other text, which the library refuses with its own message."""
+    """Read a number. Return other text unchanged: the library refuses it with a message."""
     for kind in (int, float):
         with suppress(ValueError):
             return kind(text)

@@ -88,7 +88,7 @@ def two_tables(name: str, words: Sequence[str]) -> str | None:
     return _TWO_TABLES if name == "shoal compare" and are_two_tables else None
 
 
-_EXAMPLES = {"port": 8080, "population_size": 1_000_000, "seconds": 60}  # any other option: 5
+_EXAMPLES = {"port": 8080, "population_size": 1_000_000, "seconds": 60}  # 5 for any other option
 
 
 class CommandGroup(TyperGroup):
@@ -214,7 +214,7 @@ def _typed_value(options: Sequence[str], words: Sequence[str]) -> str | None:
 
 
 def _suggestion(option: str, params: Sequence[Any]) -> str:
-    """Return a question that suggests the options that contain the word, or else the most similar one.
+    """Return a question that suggests the options that contain the word, or else the most similar option.
 
     >>> from types import SimpleNamespace as Option
     >>> there = [Option(opts=["--columns"]), Option(opts=["--suppression-limit"])]
