@@ -27,7 +27,7 @@ class Code(str):
     __slots__ = ()
 
 
-Text = str | tuple[str, ...]  # a tuple is one sentence; some of its parts may be Name or Code
+Text = str | tuple[str, ...]  # a tuple contains the parts of one sentence: str, Name or Code
 
 
 def without_markup(text: Text) -> str:
@@ -64,7 +64,7 @@ def of_records(count: int, records: int) -> str:
 
 @dataclass(frozen=True)
 class Verdict:
-    """One sentence about a result, and whether it is favourable."""
+    """One sentence about a result, and whether the result is good."""
 
     tone: Tone
     text: str

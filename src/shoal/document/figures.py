@@ -43,8 +43,8 @@ def _figure_class() -> Any:
     return NotebookFigure
 
 
-# The colours of Okabe and Ito, which colour-blind readers can distinguish; without yellow, which is too pale
-# on white.
+# The colours of Okabe and Ito, which colour-blind readers can distinguish. Yellow is left out, because it is
+# too pale on white.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#E69F00", "#56B4E9", "#7F7F7F")
 _MARKERS = "os^Dv<>PXhd*"
 _DASHES = (
@@ -269,7 +269,7 @@ def _set_ticks(panel: Any, ticks: dict[float, str], scale: str) -> None:
 
 
 def _note(panel: Any, text: str, height: float) -> int:
-    """Write text in the middle of a panel (height below 1) or above it, and return the number of lines."""
+    """Write text into a panel (height below 1) or above it, and return the number of lines."""
     wrapped = "\n".join(fill(line, 44) for line in text.splitlines())
     style = {"fontsize": 7, "color": "#595959", "ha": "center", "va": "bottom" if height > 1 else "center"}
     panel.text(0.5, height, wrapped, transform=panel.transAxes, **style)

@@ -148,7 +148,7 @@ def quiet(*words: object) -> Html:
 
 
 def first(rows: Sequence[Sequence[object]], most: int = _MOST_ROWS) -> Sequence[Sequence[object]]:
-    """Return at most `most` rows; if rows are left out, the last one says how many.
+    """Return the first `most` rows. If rows are left out, add a row that says how many.
 
     >>> first([("a", 1), ("b", 2), ("c", 3)], 2)
     [('a', 1), ('and 2 more', '')]

@@ -100,8 +100,7 @@ def fitted(headers: Sequence[str], rows: Sequence[Sequence[str]], room: int) -> 
     spare = room - sum(widths)
     if spare < 0:
         return None
-    # First the columns that need little extra space get all of it; columns with long texts share what
-    # remains.
+    # Columns that need little extra space get all that they need. Columns with long texts share the rest.
     for column in sorted(range(len(columns)), key=lambda column: longest[column] - widths[column]):
         extra = min(longest[column] - widths[column], spare)
         widths[column] += extra
