@@ -27,7 +27,7 @@ class DeltaDisclosure(SensitiveModel):
         "Each sensitive value is about as frequent in every group as in the whole table."
     )
     monotone: ClassVar[When] = When.WITHOUT_SUPPRESSION
-    """A merged class has shares between those of its parts. With `present_only`, this is not enough."""
+    """A merged class has shares between those of its parts. Does not hold with `present_only`."""
     ignores_size = True
 
     def __post_init__(self) -> None:
@@ -38,7 +38,7 @@ class DeltaDisclosure(SensitiveModel):
         return True
 
     def is_monotone(self, suppression: bool) -> bool:
-        """Return False with `present_only`: a merge with a class that lacks a value can make it too rare."""
+        """Return False with `present_only`: merging in a class that lacks a value makes the value rarer."""
         return super().is_monotone(suppression) and not self.present_only
 
     def violating(self, classes: Classes, column: str) -> BoolArray:

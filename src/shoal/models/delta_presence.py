@@ -53,8 +53,8 @@ class DeltaPresence(Model):
     def unavoidable(self, classes: Classes) -> FloatArray:
         """Return a lower bound on the failing records.
 
-        A class with s records, and p in the population, has s - maximum * p records too many. Suppressing a
-        record lowers both s and p by one.
+        A class with s records in the table and p in the population has s - maximum * p records too many.
+        Suppressing a record lowers s and p by one.
         """
         cap = self.maximum + TOLERANCE
         if cap >= 1:

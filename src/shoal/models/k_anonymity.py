@@ -26,7 +26,7 @@ class KAnonymity(Model):
     plain_summary: ClassVar[str] = "Each record looks like at least k - 1 others."
     monotone: ClassVar[When] = When.ALWAYS
     by_size: ClassVar[bool] = True
-    """Whether only class sizes matter, so that whole lattices can be evaluated at once. False with `unit`."""
+    """Whether only class sizes matter, so that whole lattices can be evaluated at once. Not with `unit`."""
 
     def __post_init__(self) -> None:
         at_least_one(k=self.k)

@@ -1,4 +1,4 @@
-"""The base class of models for one sensitive column or all of them."""
+"""The base class of models for one sensitive column or for all sensitive columns."""
 
 from __future__ import annotations
 
