@@ -1,8 +1,8 @@
 """Composite: the weighted mean of several metrics, each scaled by its range over the lattice.
 
 The range of a part reaches from its loss at the lowest node of the lattice to its loss at the highest node,
-both without suppression, or is stated in the policy. It depends on no model, limit or search, so losses for
-different k, limits and algorithms can be compared.
+both without suppression. A policy can state another range. A range depends on no model, limit or search, so
+losses for different k, limits and algorithms can be compared.
 
 Lemma: if no part has a larger loss at node x than at node y, neither has the composite, because weights are
 positive and ranges are constant. The composite is therefore monotone if all parts are monotone. Suppressing
@@ -88,7 +88,7 @@ class Composite(Metric):
     """
 
     monotone: ClassVar[When] = When.NEVER
-    """The weakest promise of the parts. Monotone: generalizing never lowers the loss."""
+    """The weakest promise of the parts. A loss is monotone if generalizing never lowers it."""
     separable: ClassVar[When] = When.NEVER
     """The weakest promise of the parts. Never if a part is no sum, such as `aggregate: geometric`."""
     by_size: ClassVar[bool] = False
@@ -96,7 +96,7 @@ class Composite(Metric):
     weighted: ClassVar[bool] = True
     """The `weight` of a column counts in each part whose metric uses column weights."""
     by_level: ClassVar[bool] = False
-    """Whether some part needs a level of every group."""
+    """Whether the loss of some part needs the level of every group."""
 
     by_parts: ClassVar[tuple[str, ...]] = ("monotone", "separable", "by_size", "weighted", "by_level")
 
