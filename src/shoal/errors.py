@@ -58,7 +58,7 @@ class ShoalError(Exception):
         """Store the parts of the message.
 
         Args:
-            text: what is wrong, without the advice. If an `option` is given, its name stands before this.
+            text: what is wrong, without the advice. If an `option` is given, its name is put before it.
             values: values of the data that the error is about.
             code: the kind of problem; by default the `code` of the class.
             field: the entry of a policy, a request or a form that the error is about.

@@ -280,7 +280,7 @@ def options_of(kind: Any) -> tuple[Option, ...]:
 
 
 def choices_of(kind: Any) -> tuple[str, ...]:
-    """Return the values that a type allows, as a policy writes them. Empty if the type has no fixed list.
+    """Return the values that a type allows, as a policy writes them. Return () if it has no fixed list.
 
     >>> choices_of(bool | Literal["any"]), choices_of(Literal["a", "b"] | None), choices_of(bool)
     (('true', 'false', 'any'), ('a', 'b'), ())
@@ -332,7 +332,7 @@ def in_words(kind: Any, *, several: bool = False) -> str:
     origin, arguments = get_origin(kind), get_args(kind)
     if origin in (Union, UnionType):
         parts = [part for part in arguments if part is not NoneType]
-        if bool in parts and len(parts) > 1:  # true and false are two choices in addition to the others
+        if bool in parts and len(parts) > 1:  # true and false are listed like the other choices
             others = [in_words(part, several=several) for part in parts if part is not bool]
             return _either(["true", "false", *others])
         return _either([in_words(part, several=several) for part in parts])

@@ -32,9 +32,9 @@ class Change:
     value: object = None
     action: str = ""
     current: object = None
-    subject: str = ""  # the model that the option belongs to, if several have it
+    subject: str = ""  # the model that the option belongs to, if several models have this option
     label: str = ""  # what the message calls the change if the value is a mapping of columns to levels
-    others: tuple[str, ...] = ()  # further options that the action applies to
+    others: tuple[str, ...] = ()  # names of further options to which the action applies
 
     @property
     def key(self) -> str:
