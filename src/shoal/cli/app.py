@@ -133,7 +133,7 @@ def _handled() -> Iterator[Handlers]:
 
 
 def _run(handlers: Handlers) -> int:
-    """Run the command line and return the exit code; errors of shoal are printed in one line."""
+    """Run the command line and return the exit code. Errors of shoal are printed in one line."""
     try:
         code = _called()
         sys.stdout.flush()

@@ -94,7 +94,7 @@ def _write(descriptor: int, text: str) -> None:
 _COMPILING = "Compiling for this machine. This takes some seconds; the result is kept for later runs."
 _shown_once: set[str] = set()  # messages that are shown once per process
 _LARGEST = 2**53  # a progress bar shows no larger total
-_MOST = 50  # the most values that an error shows
+_MOST = 50  # maximum number of values that an error shows
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """Options that several commands share, also as groups. `make reference` copies their help to docs/cli.md.
 
-A command declares a group as one parameter, such as `reading: TableReading`; `with_groups` replaces it by the
-options of the group.
+A command declares a group as one parameter, such as `reading: TableReading`. `with_groups` replaces this
+parameter by the options of the group.
 """
 
 from __future__ import annotations

@@ -207,7 +207,7 @@ class Prompt:
         return self.answer or self.profile.negotiate(**self.settings)  # raises if a setting is missing
 
     def anonymity(self, text: str) -> None:
-        """Ask for a k, alone or with an l."""
+        """Request a k, alone or with an l."""
         number, _, remaining = text.partition(" ")
         word, _, remaining = remaining.strip().partition(" ")
         if word == "l":
@@ -216,7 +216,7 @@ class Prompt:
             self.ask(k=_number(text), l=None, sensitive=None, diversity=None, c=None)
 
     def diversity(self, text: str, k: float | str | None = None) -> None:
-        """Ask for an l, and for its column if several are sensitive. The kind of l stays the same."""
+        """Request an l, for a column if several are sensitive. The kind of l stays the same."""
         number, _, column = text.partition(" ")
         before = self.answer.request.privacy if self.answer else None
         kind: dict[str, Any] = {"diversity": None, "c": None}

@@ -212,7 +212,7 @@ def _is_upload(scope: Scope) -> bool:
 
 
 def _is_foreign(scope: Scope, request: RequestInfo) -> bool:
-    """Return whether a page of another origin sent a request. Following a link to the studio is allowed."""
+    """Return whether a page of another origin sent a request. Followed links to the studio do not count."""
     site, origin = request.headers.get("sec-fetch-site"), request.headers.get("origin")
     follows_link = request.headers.get("sec-fetch-mode") == "navigate" and not _changes(scope)
     if site in ("cross-site", "same-site") and not follows_link:
