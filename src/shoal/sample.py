@@ -1,7 +1,7 @@
-"""Synthetic hospital admissions: an invented, seeded table of any size to try the product on.
+"""Synthetic hospital admissions: an invented table of any size, with which shoal can be tried.
 
-No row describes a real person. The rates are made up, but their shape is that of a hospital: crowded and
-empty places, old patients, rare values, and persons who come back, whose traits are drawn once.
+No row describes a real person. The rates are invented, but similar to those of a hospital: some places have
+many inhabitants, patients are old, some values are rare, and some persons return with the same traits.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from shoal.files.outputs import already_exists, check_place, written_whole
 
 class _Diagnosis(NamedTuple):
     name: str
-    female: float  # relative rate; 0 means it does not occur
+    female: float  # relative rate; 0 means that it does not occur
     male: float
     days: float  # median stay
-    rates: tuple[float, ...]  # per age band, see _AGE_BANDS
+    rates: tuple[float, ...]  # for each age band of _AGE_BANDS
 
 
 _COLUMNS = (
     "name", "card_number", "age", "sex", "postcode", "admitted", "discharged",
     "ethnicity", "marital_status", "insurance", "diagnosis", "length_of_stay",
 )  # fmt: skip
-_AGE_BANDS = (1, 5, 15, 30, 50, 65, 80)  # upper limits: 0, 1-4, 5-14, 15-29, 30-49, 50-64, 65-79, 80 and over
+_AGE_BANDS = (1, 5, 15, 30, 50, 65, 80)  # ages that start a band: 0, 1-4, 5-14, 15-29, 30-49, ..., 80+
 _DIAGNOSES = (
     _Diagnosis("preterm birth", 1, 1, 14.0, (12, 0, 0, 0, 0, 0, 0, 0)),
     _Diagnosis("newborn jaundice", 1, 1, 2.5, (30, 0, 0, 0, 0, 0, 0, 0)),
@@ -65,7 +65,7 @@ _DIAGNOSES = (
 )
 _STAY_BY_AGE = (1.2, 0.8, 0.8, 0.85, 0.95, 1.0, 1.2, 1.4)
 
-_FIRST_AGES = (0, 1, 5, 12, 18, 30, 40, 55, 68, 77, 84, 90, 95, 102)  # two years of readmissions end at 104
+_FIRST_AGES = (0, 1, 5, 12, 18, 30, 40, 55, 68, 77, 84, 90, 95, 102)  # two years later: 104 at most
 _FIRST_AGE_RATES = (9.0, 1.6, 0.55, 0.45, 0.8, 1.25, 1.0, 1.3, 1.9, 2.2, 1.7, 0.6, 0.15, 0.01)
 _SEXES = ("female", "male", "other", "U")
 _SEX_RATES = (  # per age band
@@ -113,13 +113,13 @@ _LONGEST_STAY = 180
 
 
 def admissions(records: int = 5000, seed: int = 7) -> pa.Table:
-    """Invent hospital admissions, one per row, in order of admission; the same seed gives the same table."""
+    """Return invented admissions, one per row, in order of admission; a seed always gives the same table."""
     if records < 1:
         raise ValueError(f"records must be at least 1, got {records}.")
     generator = np.random.Generator(np.random.PCG64(seed))
     person = _persons(generator, records)
     day = _draw(generator, _day_rates(), records)
-    day = day[np.lexsort((day, person))]  # `person` is sorted already; this sorts the days of each person
+    day = day[np.lexsort((day, person))]  # `person` is already sorted, so this sorts the days of each person
     first = np.flatnonzero(np.diff(person, prepend=-1))
     first_age, age = _ages(generator, person, day, first)
     sex = _draw_within(generator, _SEX_RATES, _band(first_age, _AGE_BANDS))
@@ -137,10 +137,10 @@ def admissions(records: int = 5000, seed: int = 7) -> pa.Table:
 
 
 def write_csv(path: str | PathLike[str], records: int = 5000, seed: int = 7) -> None:
-    """Write `admissions` as UTF-8 CSV with a header, unquoted, a missing value as an empty field."""
+    """Write `admissions` as UTF-8 CSV with a header, without quotes; a missing value is an empty field."""
     table = admissions(records, seed)
     with open(path, "wb") as file:
-        # Arrow would quote the header.
+        # The header is written here, because Arrow would quote it.
         file.write((",".join(table.column_names) + "\n").encode())
         csv.write_csv(table, file, csv.WriteOptions(include_header=False, quoting_style="none"))
 
@@ -174,12 +174,12 @@ def _draw(generator: np.random.Generator, rates: ArrayLike, size: int) -> IntArr
 
 
 def _draw_within(generator: np.random.Generator, rates: ArrayLike, group: IntArray) -> IntArray:
-    """Draw a column of `rates` for each element, by the rates in the row of its group."""
+    """Draw a column index of `rates` for each element, with the rates of the row given by `group`."""
     totals = np.cumsum(np.asarray(rates, dtype=np.float64), axis=1)  # (groups, columns)
     groups, columns = totals.shape
-    # Group g has the interval [g, g + 1), so that one search in the sorted sums serves all groups.
+    # Row g gets the interval [g, g + 1), so that one search in the sorted sums serves all rows.
     steps = (totals / totals[:, -1:] + np.arange(groups)[:, None]).ravel()
-    # The factor prevents that adding the group rounds up to the next interval.
+    # The factor keeps a sum from being rounded up into the next interval.
     points = group + generator.random(len(group)) * (1 - 1e-9)
     return np.asarray(np.searchsorted(steps, points, side="right") - group * columns, dtype=np.int64)
 
@@ -206,7 +206,7 @@ def _day_rates() -> FloatArray:
 def _ages(
     generator: np.random.Generator, person: IntArray, day: IntArray, first: IntArray
 ) -> tuple[IntArray, IntArray]:
-    """Return the age of each person at the first admission, and the age in each row."""
+    """Return the age of each person at the first admission, and the age at each admission."""
     rates = np.interp(np.arange(_FIRST_AGES[-1] + 1), _FIRST_AGES, _FIRST_AGE_RATES)
     first_age = _draw(generator, rates, len(first))
     exact = first_age + generator.random(len(first))
@@ -237,7 +237,7 @@ def _without_overlaps(person: IntArray, day: IntArray, stay: IntArray) -> IntArr
 
 
 def _traits(generator: np.random.Generator, age: IntArray, sex: IntArray) -> dict[str, pa.Array]:
-    """Return the text columns that are constant for a person, one value per person."""
+    """Return the text columns that are constant for a person, with one value per person."""
     size = len(age)
     ethnicity = _draw(generator, list(_ETHNICITIES.values()), size)
     marital_status = _draw_within(generator, _MARITAL_RATES, _band(age, _MARITAL_BANDS))
@@ -269,7 +269,7 @@ def _names(generator: np.random.Generator, sex: IntArray) -> pa.Array:
 
 
 def _card_numbers(generator: np.random.Generator, size: int) -> pa.Array:
-    # The factor and 10**10 have no common divisor, so no two persons get the same number.
+    # The factor has no common divisor with 10**10, so no two persons get the same number.
     number = (np.arange(size) * 618_033_989 + generator.integers(10**10)) % 10**10
     digits = pc.utf8_lpad(pc.cast(pa.array(number), pa.string()), 10, "0")
     parts = [pc.utf8_slice_codeunits(digits, start, stop) for start, stop in ((0, 4), (4, 8), (8, 10))]
@@ -277,7 +277,7 @@ def _card_numbers(generator: np.random.Generator, size: int) -> pa.Array:
 
 
 def _postcodes() -> tuple[list[str], FloatArray]:
-    """Return the postcodes and their populations: the same for every seed, and 99999 for unknown."""
+    """Return the postcodes and their populations; 99999 means unknown. They do not depend on the seed."""
     generator = np.random.Generator(np.random.PCG64(300))
     postcodes, populations = [], []
     for region, share in _REGIONS.items():

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 import shoal
 from shoal.algorithms import ALGORITHMS
 from shoal.cli.app import app
-from shoal.errors import HierarchyError, Infeasible, OutputError, PolicyError, UsageError
+from shoal.errors import DataError, HierarchyError, Infeasible, OutputError, PolicyError, UsageError
 from shoal.policy.limits import limit_in_records
 from shoal.policy.policy import Policy
 from shoal.registry import in_words
@@ -203,14 +203,29 @@ def test_a_recipe_that_no_longer_holds_says_what_can_be_done(tmp_path: Path) -> 
     assert str(caught.value) == (
         "The recipe no longer holds: at these levels 1 of 3 records would have to be suppressed, and the "
         "limit is 0. A recipe fixes levels, models and limit: anonymize this table again, with its policy or "
-        "one that asks for less. Nearest to the recipe, any one of these changes works: a suppression limit "
-        "of 1 record (now 0); a higher level: age to 1."
+        "one that asks for less, or apply the recipe with the option repair, which raises levels. Nearest "
+        "to the recipe, any one of these changes works: a suppression limit of 1 record (now 0); a higher "
+        "level: age to 1."
     )
     many = pa.table({"age": ["1"] * 2000 + [str(n) for n in range(2, 1202)]})
     with pytest.raises(Infeasible, match=r"levels 1,200 of 3,200 records would .* limit of 1,200 records"):
         shoal.apply(kept, many)
     with pytest.raises(Infeasible, match="no longer holds: the table has 1 record and every class needs 2"):
         shoal.apply(kept, pa.table({"age": ["1"]}))
+
+
+def test_a_recipe_for_a_table_with_more_columns_says_to_remove_them(tmp_path: Path) -> None:
+    table = pa.table({"age": ["1", "1", "2", "2"]})
+    policy = {"columns": {"age": AGE}, "models": [{"k-anonymity": {"k": 2}}]}
+    recipe = shoal.anonymize(table, policy, output=tmp_path / "o.csv").recipe
+    with pytest.raises(PolicyError, match=r"does not name: 'ward'\. Remove them from the table"):
+        shoal.apply(recipe, table.append_column("ward", table["age"]))
+
+
+def test_cells_that_hold_records_are_named_without_their_fields() -> None:
+    table = pa.table({"age": ["1"] * 4, "labs": [{"Ann Smith": 1}] * 4})
+    with pytest.raises(DataError, match="Column 'labs' holds values of type struct; it must hold single"):
+        shoal.init(table)
 
 
 def test_one_is_not_said_as_several(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

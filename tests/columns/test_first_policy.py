@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections import Counter
-from datetime import datetime
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -463,6 +463,27 @@ def test_two_hundred_columns_end() -> None:
         looked = outlook(s, made, columns, PolicyRequest())
     assert len(looked.unrecognized) == 200
     assert looked.command("t.csv")[:4] == ["shoal", "init", "t.csv", "--known"]
+
+
+def test_the_outlook_offers_no_columns_that_retain_less(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = patients(thing=["p", "q"] * 100)
+    for shares, offered in (((0.2, 0.3), 0.3), ((0.3, 0.2), None)):
+        found = iter(shares)
+        monkeypatch.setattr("shoal.workflow.first_policy.quick_retained", lambda *_, found=found: next(found))
+        with session(table) as s:
+            columns = guess_columns_of(s)
+            made = first_policy(s, PolicyRequest(), columns=columns)
+            looked = outlook(s, made, columns, PolicyRequest())
+        assert (looked.retained_then, bool(looked.command("t.csv"))) == (offered, offered is not None)
+
+
+def test_a_date_of_birth_that_stays_gets_a_note() -> None:
+    born = [date(1950 + n % 50, 1 + n % 12, 1 + n % 28) for n in range(200)]
+    notes = " ".join(first(patients(Geburtsdatum=born, visit=born[::-1]), ["sex"]).notes)
+    assert "Column 'Geburtsdatum' looks like something that an outsider could know" in notes
+    assert "'visit' looks like" not in notes
+    notes = " ".join(first(patients(**{"Age (years)": list(range(200))}), ["sex"]).notes)
+    assert "--drop 'Age (years)'" in notes
 
 
 # One call.

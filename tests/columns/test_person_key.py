@@ -244,7 +244,7 @@ def plain_policy(**changes: Any) -> dict[str, Any]:
 def test_a_release_that_counts_rows_of_persons_is_noted(tmp_path: Path) -> None:
     note = (
         "275 rows seem to be of 100 persons (column 'subject_id'): k counts rows. "
-        "Add unit: subject_id to k-anonymity, so that it counts persons."
+        "Add unit: subject_id to k-anonymity ('Persons by' in the studio), so that it counts persons."
     )
     table = visits()
     assert note in shoal.anonymize(table, plain_policy()).notes

@@ -503,7 +503,7 @@ def test_what_a_model_about_the_whole_table_refuses_is_told_as_such() -> None:
     with pytest.raises(Infeasible) as caught:
         search(case.problem())
     assert str(caught.value) == (
-        "No acceptable recoding: at the most general node what remains violates average-risk. "
+        "No acceptable recoding: at the highest levels what remains violates average-risk. "
         "Any one of these changes works: risk=0.125 (now 0.1)."
     )
 

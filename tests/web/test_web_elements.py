@@ -72,7 +72,9 @@ def test_what_the_dials_said_before_an_offer_was_taken_is_not_drawn_over_it() ->
             card = SimpleNamespace(is_deleted=False)
             dials = SimpleNamespace(values=values, move_to=move_to, card=card)
             self.moves, self.dials = 0, dials  # type: ignore[assignment]
-            self.tab: Any = SimpleNamespace(workspace=workspace, refresh_nav=lambda: None)
+            self.tab: Any = SimpleNamespace(
+                workspace=workspace, refresh_nav=lambda: None, changing=asyncio.Lock()
+            )
             self.charts: Any = SimpleNamespace(draw=self.draw)
 
         @staticmethod

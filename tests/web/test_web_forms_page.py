@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from browser import BROWSER_MARKS, choose_role, expect, go
+from browser import BROWSER_MARKS, choose_role, expect, go, press
 
 pytestmark = BROWSER_MARKS
 
@@ -21,7 +21,18 @@ def page(sample: Any) -> Any:
 def test_tds_is_chosen_with_its_label_without_yaml(page: Any) -> None:
     go(page, "Release")
     page.get_by_label("Algorithm").select_option("tds")
-    page.get_by_text("tds needs a column to predict").wait_for()
+    error = page.locator(".error", has_text="tds needs a column to predict")
+    error.wait_for()
+    page.get_by_label("Algorithm").select_option("auto")
+    error.wait_for(state="detached")
+    page.get_by_label("Algorithm").select_option("tds")
+    error.wait_for()
+    press(page, "Write the release")
+    page.get_by_label("Metric").select_option("precision")  # an event later, nothing has been released
+    page.get_by_title("Undo: metric").wait_for()
+    page.get_by_text("Nothing is released yet.").wait_for()
+    page.get_by_label("Algorithm").select_option("tds")
+    error.wait_for()
     page.get_by_label("Column to predict").select_option("diagnosis")
     page.get_by_title("Undo: label and algorithm").or_(
         page.get_by_title("Undo: algorithm and label")
@@ -94,6 +105,21 @@ def test_columns_that_go_together_are_grouped_and_separated(page: Any) -> None:
     form.get_by_role("button", name="Group these columns").click()
     form.get_by_role("button", name="Separate age, postcode").click()
     form.get_by_role("button", name="Separate age, postcode").wait_for(state="detached")
+
+
+def test_levels_that_do_not_fit_beside_each_other_are_listed_below_each_other(page: Any) -> None:
+    editor = page.locator("[data-part=editor]")
+    scrolls = "box => box.scrollWidth > box.clientWidth + 1"
+    editor.locator("th", has_text="in 5-year bands (19)").wait_for()
+    for column, level in (("postcode", "by the first 3 characters (116)"), ("admitted", "by quarter (8)")):
+        page.get_by_role("button", name=f"Hierarchy of {column}").click()
+        row = editor.locator("tr", has_text=level)
+        row.wait_for()
+        assert row.locator("td").count() == 3  # the level, and two examples
+        for width in (1440, 390):
+            page.set_viewport_size({"width": width, "height": 900})
+            assert not any(box.evaluate(scrolls) for box in editor.locator(".scroll").all())
+    assert editor.locator(".nicegui-echart").count() == 0  # a tree of six levels would be too long
 
 
 def test_the_editor_comes_into_view_and_gets_the_focus(page: Any) -> None:

@@ -146,6 +146,47 @@ def test_each_algorithm_is_explained_on_the_page(sample: Any) -> None:
         assert sentence.startswith("Chooses the search") or sample.get_by_text(sentence).is_visible()
 
 
+def test_results_of_a_comparison_come_before_the_algorithms_in_a_narrow_window(sample: Any) -> None:
+    sample.set_viewport_size({"width": 390, "height": 844})
+    go(sample, "Compare")
+    press(sample, "Run the comparison")
+    result = sample.get_by_role("heading", name="Metric: coverage")
+    result.wait_for()
+    button = sample.get_by_role("button", name="Run the comparison")
+    assert result.bounding_box()["y"] < button.bounding_box()["y"]
+
+
+def test_no_action_is_named_like_a_step(sample: Any) -> None:
+    go(sample, "Release")
+    press(sample, "Write the release")
+    sample.get_by_role("link", name="Released table").wait_for()
+    for name in ("Data", "Diagnose", "Negotiate", "Compare", "Release"):
+        assert sample.get_by_role("link", name=name, exact=True).count() == 0
+        assert sample.locator(".main").get_by_role("button", name=name, exact=True).count() == 0
+
+
+def test_an_answer_that_loses_a_column_is_not_green(sample: Any) -> None:
+    go(sample, "Negotiate")
+    answer = sample.locator("[data-answer=exact]")
+    expect(answer).to_have_class("good")
+    sample.get_by_label("At least k", exact=True).fill("60")
+    sample.locator("[data-part=answer]", has_text="Nothing is left of").wait_for()
+    expect(answer).to_have_class("warn")
+
+
+def test_a_number_of_choices_without_end_is_said_in_words(start: Any, tmp_path: Path) -> None:
+    path = tmp_path / "wide.csv"
+    names = [f"c{number}" for number in range(46)]
+    rows = [",".join(str(row * (number + 1) % 31) for number in range(46)) for row in range(60)]
+    path.write_text("\n".join([",".join(names), *rows]) + "\n")
+    upload(start, path)
+    start.get_by_role("heading", name="What is each column?").wait_for()
+    go(start, "Negotiate")
+    start.get_by_text(re.compile(r"The number of choices has \d\d digits, too many to count")).wait_for()
+    start.get_by_role("button", name="Next: Compare").click()
+    start.get_by_role("button", name="Run the comparison").wait_for()
+
+
 def test_the_studio_speaks_of_choices_and_not_of_nodes(sample: Any) -> None:
     for step in ("Negotiate", "Compare", "Release"):
         go(sample, step)
@@ -312,6 +353,12 @@ NARROW = """() => {
     header: document.querySelector("header")?.offsetHeight || 0,
     broken: seen.filter((button) => button.offsetHeight > 40).map((button) => button.textContent),
     cut: cells.filter((cell) => cell.getBoundingClientRect().right > innerWidth).length,
+    outside: [...document.querySelectorAll(".card .in")].filter((field) => field.offsetParent
+      && field.getBoundingClientRect().right > field.closest(".card").getBoundingClientRect().right).length,
+    scrolling: [...document.querySelectorAll("[data-part=introduction] .scroll, [data-part=risk] .scroll")]
+      .filter((box) => box.scrollWidth > box.clientWidth + 1).length,
+    beside: [...document.querySelectorAll(".gauges > .tile + .tile")]
+      .filter((tile) => tile.offsetTop === tile.previousElementSibling.offsetTop).length,
   };
 }"""
 
@@ -324,5 +371,6 @@ def test_every_view_fits_a_narrow_window(browser: Any, tmp_path: Path) -> None:
             assert layout["over"] <= 0, view
             assert layout["header"] <= 130, view
             assert layout["broken"] == [], view
-            assert layout["cut"] == 0, view
+            for name in ("cut", "outside", "scrolling", "beside"):
+                assert layout[name] == 0, (view, name)
         page.context.close()

@@ -245,6 +245,16 @@ def test_swapped_tables_are_noted_where_no_policy_tells(swapped: dict[str, Path]
     assert not found.conclusive
 
 
+def test_a_release_with_more_records_than_its_table_is_refused(tmp_path: Path) -> None:
+    raw = write(tmp_path / "raw.csv", pd.DataFrame({"x": range(20, 28)}))
+    release = write(tmp_path / "release.csv", pd.DataFrame({"x": ["20-29"] * 7}))
+    wanted = policy({"intervals": [10]})
+    for call in (shoal.utility, lambda *tables: shoal.risk(tables[0], tables[2], release=tables[1])):
+        with pytest.raises(UsageError, match="has 8 records, and the table 7"):
+            call(release, raw, wanted)
+        call(raw, release, wanted)
+
+
 STRETCH = st.tuples(st.integers(0, 12), st.integers(0, 6)).map(lambda pair: (pair[0], pair[0] + pair[1]))
 
 

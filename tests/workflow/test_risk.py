@@ -349,7 +349,8 @@ def test_the_command_shows_a_table_and_plots(files: Path) -> None:
 
 
 def test_risks_before_and_after_are_drawn_on_one_scale() -> None:
-    found = shoal.risk(table([("a", "x"), ("b", "y")]), columns=["a"], release=table([("a", "x")] * 4))
+    rows = [(letter, "x") for letter in "abcd"]
+    found = shoal.risk(table(rows), columns=["a"], release=table([("a", "x")] * 4))
     plot = next(plot for plot in risk_plots(found) if plot.name == "risk")
     before, after = draw(plot).axes
     assert before.get_xlim() == after.get_xlim()

@@ -1,4 +1,4 @@
-"""All minimal nodes, breadth first (Samarati 2001); the best of them by a metric is MinGen (Sweeney 2002).
+"""All minimal nodes, breadth first (Samarati 2001). Choosing the best of them is MinGen (Sweeney 2002).
 
 Nodes are visited by height from the bottom, and nodes above an accepted node are skipped.
 
@@ -60,7 +60,7 @@ def _minimal(evaluate: Evaluator) -> Iterator[Node]:
         for node in nodes_of(lattice, (heights == height) & ~at_or_above_accepted):
             evaluate.check_time()  # a layer may have very many nodes
             layer.append(node)
-        # Nodes of one height are never above each other, so any order is valid; this one shares roll-ups.
+        # Nodes of one height may be evaluated in any order. In this order they share most roll-ups.
         for node in sorted(layer, key=itemgetter(*evaluate.order)):
             if evaluate(node).acceptable:
                 at_or_above_accepted[lattice.above(node)] = True

@@ -1,4 +1,4 @@
-"""Anatomy (Xiao and Tao 2006): quasi-identifiers unchanged, sensitive values by group in a second table.
+"""Anatomy (Xiao and Tao 2006): unchanged quasi-identifiers, and a second table of sensitive values by group.
 
 Lemma: sort the n records by sensitive value and distribute them to g groups in turn. Records with the same
 value are consecutive. If no value has more than g records, no group gets a value twice, so a group of m
@@ -88,7 +88,7 @@ class Anatomy(Algorithm):
                 f"groups of {group_size:,} different values allow {records // group_size:,}.{none_works}",
                 [Change("l", largest_size, f"Use l={largest_size}")] if largest_size > 1 else (),
             )
-        order = np.argsort(-totals, kind="stable")  # the most frequent first, ties by code
+        order = np.argsort(-totals, kind="stable")  # most frequent first; among ties, by code
         codes = np.repeat(order, totals[order])
         for groups in dict.fromkeys(records // size for size in range(group_size, largest_size + 1)):
             evaluate.check_time()

@@ -7,15 +7,15 @@ two. If the sizes of classes determine acceptability and loss, compiled code sea
 
 Lemma: in a monotone problem, every node below a refused node is refused. So if the highest node of a branch
 is refused, the branch is refused (the subset property of Incognito, LeFevre et al. 2005). With a separable
-metric, the bound of every node is known beforehand. Only nodes whose bound does not exceed the best loss are
-then open, and the lowest node above all open nodes of the branch is evaluated instead of its highest node.
+metric, the bound of every node is known beforehand. A node is then *open* if its bound does not exceed the
+best loss. Instead of the highest node of a branch, the lowest node above all its open nodes is evaluated.
 
 Lemma: generalizing never lowers the loss without suppression. So the loss of the lowest node without
 suppression is a lower bound for the branch.
 
-A model may be monotone only without suppression. A refused node then implies that the nodes below are refused
+A model may be monotone only without suppression. Then the nodes below a refused node are known to be refused
 only if more records than the limit are refused at every node below (see Model.unavoidable). Otherwise only
-the node itself is refused, and the search stays exact.
+the refused node itself is excluded, and the search stays exact.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Contour(NodeSearch):
                 self.begin_large(problem, evaluate)
             lower_bound = evaluate.lower_bound
             if lower_bound is None or below(lower_bound, evaluate.best_loss):
-                # Problems that compiled code could walk are searched in the same order if counts are remote.
+                # If only the remote counts prevented the compiled walk, search in the order of that walk.
                 known = problem.metric.separable is not When.NEVER and not evaluate.walkable
                 if known and problem.lattice.size <= MAX_STORED_NODES and problem.lattice.has_array:
                     from shoal.algorithms.joins import OpenNodes
@@ -75,12 +75,12 @@ class Contour(NodeSearch):
         from shoal.algorithms.projection import BOUND_SECONDS, projected_bound
 
         descend(problem, evaluate)
-        if evaluate.seconds_left >= 2 * BOUND_SECONDS:  # otherwise it is computed after the search
+        if evaluate.seconds_left >= 2 * BOUND_SECONDS:  # otherwise the bound is computed after the search
             evaluate.lower_bound = projected_bound(evaluate, self, BOUND_SECONDS)
 
 
 class _Branches:
-    """The search node by node; a branch is given by the number of fixed axes and its lowest node."""
+    """Searches node by node. A branch is given by the number of fixed axes and its lowest node."""
 
     def __init__(self, problem: Problem, evaluate: Evaluator) -> None:
         self.problem, self.evaluate, self.lattice = problem, evaluate, problem.lattice

@@ -26,7 +26,7 @@ class Datafly(NodeSearch):
     """Raise the column with the most distinct values until few enough records must be suppressed."""
 
     stop: Literal["limit", "k"] = "limit"
-    """Stop when no more than the policy's limit, or no more than k records, would be suppressed."""
+    """Stop when no more records would be suppressed than the policy allows (`limit`), or than k (`k`)."""
     ties: Literal["first", "random"] = "first"
     """Among columns with equally many values, raise the first of the policy or a random one."""
     seed: int = 0
@@ -36,11 +36,11 @@ class Datafly(NodeSearch):
         "Merges the column with the most different values again and again, until it is enough."
     )
     guarantee: ClassVar[Guarantee] = Guarantee.ACCEPTABLE
-    """The node is acceptable; others may have less loss or lie below it."""
+    """The node is acceptable. Another acceptable node may have less loss, or lie below it."""
     supports_remote: ClassVar[bool] = True
 
     def default_limit(self, models: Sequence[Model]) -> int | None:
-        """With `stop: k`, allow as many records as the smallest acceptable class."""
+        """With `stop: k`, allow suppression of as many records as the smallest acceptable class has."""
         return max((model.least_size for model in models), default=1) if self.stop == "k" else None
 
     def search(self, problem: Problem, evaluate: Evaluator) -> Evaluation:

@@ -12,7 +12,7 @@ from shoal.core.problem import Problem
 
 
 def descend(problem: Problem, evaluate: Evaluator) -> None:
-    """Start at the top; go to the best of all nodes that differ in one axis, until none is better.
+    """Start at the top. Go to the best node that differs in one axis, and repeat until none is better.
 
     If losses without suppression are known beforehand, nodes are tried in the order of these losses. A step
     ends at the first node whose known loss is not below the best loss, because no later node can be better.

@@ -37,7 +37,7 @@ class Incognito(NodeSearch):
     """Find all acceptable nodes over growing sets of columns, then the one of least loss."""
 
     variant: Literal["basic", "cube", "super-roots"] = "basic"
-    """Where the lowest counts of a set of columns come from."""
+    """What the first counts of a set of columns are computed from: the input, a cube, or super-roots."""
 
     plain_summary: ClassVar[str] = (
         "Starts with few columns and adds one after the other, to find every choice that works."
@@ -72,7 +72,7 @@ class _Walk:
         self.evaluate = evaluate
         self.variant = variant
         self.lattice = problem.lattice
-        self.lowest: dict[Axes, Counts] = {}  # the cube: counts over each set at level 0
+        self.lowest: dict[Axes, Counts] = {}  # the cube: the counts of each set of axes at level 0
         self.nodes = self.edges = 0  # totals over all candidate graphs
         self.candidates: Counter[int] = Counter()  # candidate nodes by the number of axes
         self.counted: Counter[int] = Counter()  # counted nodes by the number of axes
@@ -108,7 +108,7 @@ class _Walk:
         accepted = np.zeros_like(candidates)
         roots = list(map(tuple, np.argwhere(minimal(candidates)).tolist()))
         start = self.super_root(axes, roots)
-        below: dict[Index, Counts] = {}  # refused, one step below
+        below: dict[Index, Counts] = {}  # counts of refused nodes, one step below
         for indices in _by_height(candidates):
             refused: dict[Index, Counts] = {}
             self.evaluate.check_time()
@@ -133,7 +133,7 @@ class _Walk:
     def counts(
         self, axes: Axes, index: Index, below: dict[Index, Counts], start: tuple[Index, Counts] | None
     ) -> Counts:
-        """Roll up from the smallest counts one step below, or from the start of the variant."""
+        """Roll up the smallest counts one step below; without any, the counts that the variant provides."""
         sources = [(len(below[low]), low) for low in _steps_below(index) if low in below]
         if sources:
             _, low = min(sources)

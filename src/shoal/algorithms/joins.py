@@ -24,7 +24,7 @@ class OpenNodes:
         self.evaluate, self.lattice = evaluate, problem.lattice
         self.losses: FloatArray = problem.losses()  # without suppression
         self.closed: BoolArray = np.zeros(self.lattice.shape, np.bool_)  # evaluated or refused
-        self.passed: BoolArray = np.zeros(self.lattice.shape, np.bool_)  # above a node that did not refuse
+        self.passed: BoolArray = np.zeros(self.lattice.shape, np.bool_)  # does not refuse all below
         # The loss by axis and level, with the other axes at the bottom:
         bottom = (0,) * (self.losses.ndim - 1)
         axes = range(self.losses.ndim)
@@ -62,7 +62,7 @@ class OpenNodes:
         return evaluation
 
     def refuse(self, points: IntArray) -> None:
-        """Close nodes, (nodes, axes), in groups; stop at an acceptable node: fewer nodes are open then."""
+        """Close `points`, (nodes, axes), in groups. Stop at an acceptable node, because it closes others."""
         groups = [points]
         while groups:
             group = groups.pop()

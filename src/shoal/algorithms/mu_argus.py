@@ -33,7 +33,7 @@ from shoal.errors import PolicyError, Refusal, UnknownName
 
 ColumnSubset = tuple[int, ...]
 
-_MAX_DIRECT_CELLS = 1 << 14  # up to this many possible combinations, a key is their number
+_MAX_DIRECT_CELLS = 1 << 14  # with at most this many possible combinations, each has its own number as a key
 _MAX_TALLIES = 10_000_000  # up to this many sets of columns times rows, tallies are kept between rounds
 
 
@@ -93,7 +93,7 @@ def blank_rare(
 
     In each round, every row with rare combinations loses the cell that is in most of them. Among ties, it is
     the cell whose column comes first in `order`. `check` is called with the number of sets that are counted
-    next, and may raise.
+    next, and may raise an exception.
     """
     visible = visible_records.visible.copy()
     columns_in_order = np.array(order)
@@ -135,14 +135,14 @@ class _Tally:
         return rows
 
     def lose(self, rows: IntArray) -> None:
-        """Remove rows in which one of the columns is now blank; each row must be given once."""
+        """Remove rows in which one of the columns is now blank; no row may be removed twice."""
         rows = rows[self._is_visible[rows]]
         np.subtract.at(self.sizes, self._key[rows], self._row_sizes[rows])
         self._is_visible[rows] = False
 
 
 def _keys(codes: IntArray) -> tuple[IntArray, int]:
-    """Assign equal numbers to equal rows of (columns, rows); also return an upper bound."""
+    """Assign equal numbers to equal rows of `codes`, (columns, rows); also return a bound of the numbers."""
     widths = (codes.max(axis=1) + 1).tolist()
     if prod(widths) <= max(_MAX_DIRECT_CELLS, codes.shape[1]):
         key = codes[0]
@@ -177,7 +177,7 @@ class MuArgus(Algorithm):
     generalize: Mapping[str, int] | None = field(
         default=None, metadata={"takes": "columns with levels, such as {born: 2}, or --generalize born=2"}
     )
-    """Columns to generalize further, with the levels that they reach at least."""
+    """Columns to generalize further, with the minimum level of each."""
 
     plain_summary: ClassVar[str] = (
         "Merges rare values, then blanks cells that are rare together; checks few columns at once."

@@ -25,7 +25,7 @@ from shoal.core.problem import Problem
 from shoal.errors import Infeasible, OutOfTime
 
 BOUND_SECONDS = 5.0  # for all groups together
-_SIZES = (500, 5_000)  # the maximum number of nodes of a group; larger groups give better bounds, later
+_SIZES = (500, 5_000)  # maximum number of nodes of a group; larger groups give better bounds but take longer
 _ROUNDING = 1e-9
 Group = tuple[int, ...]  # axes
 

@@ -14,7 +14,7 @@ from shoal.errors import Infeasible, InternalError, Refusal
 def refuse_unless_monotone(
     problem: Problem, stored: str = "tagged", *, by_loss: bool = False
 ) -> Refusal | None:
-    """Return why a search must not skip nodes, or why the lattice is too large; or None.
+    """Return why a search must not skip nodes, or cannot store the state of every node; or None.
 
     With `by_loss`, the search considers only minimal nodes, so generalizing must never lower the loss.
     """

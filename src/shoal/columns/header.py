@@ -131,7 +131,10 @@ def check_released(
         )
     missing = [name for name in needed if name not in columns]
     if missing:
-        raise PolicyError(f"The release lacks columns of the policy: {', '.join(map(repr, missing))}.{hint}")
+        names = ", ".join(map(repr, missing))
+        raise PolicyError(
+            f"The release lacks columns of the policy: {names}.{hint or ' Give the policy of this release.'}"
+        )
 
 
 def check_not_swapped(
@@ -148,6 +151,19 @@ def check_not_swapped(
         raise UsageError(
             f"The release has identifiers of the policy, which the {what} lacks: "
             f"{', '.join(map(repr, left))}. Are the release and the {what} swapped?"
+        )
+
+
+def check_record_numbers(released: int, records: int) -> None:
+    """Refuse a release that has more records than its table: they may be swapped.
+
+    >>> check_record_numbers(7, 5)
+    Traceback (most recent call last):
+    shoal.errors.UsageError: The release has 7 records, and the table 5. Are they swapped?
+    """
+    if released > records:
+        raise UsageError(
+            f"The release has {released:,} records, and the table {records:,}. Are they swapped?"
         )
 
 

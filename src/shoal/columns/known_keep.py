@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -19,6 +20,7 @@ from shoal.columns.evidence import NEARLY_UNIQUE
 from shoal.columns.guesses import Guess
 from shoal.columns.header import check_asked
 from shoal.columns.kinds import Kind
+from shoal.columns.names import is_named_as
 from shoal.core.arrays import IntArray
 from shoal.core.contracts import Role
 from shoal.core.counts.counts import Counts, Domain
@@ -210,7 +212,7 @@ def answer_notes(guesses: Sequence[Guess], answers: Answers) -> Iterator[str]:
             yield (
                 f"Column {name!r} looks like something that an outsider could know, and is released as it is "
                 "because known does not name it. If somebody could know it, add it to known, or remove it "
-                f"with --drop {name}."
+                f"with --drop {shlex.quote(name)}."
             )
         elif guess.needed and name not in (answers.known or ()):
             yield (
@@ -222,5 +224,6 @@ def answer_notes(guesses: Sequence[Guess], answers: Answers) -> Iterator[str]:
 def _may_be_known(guess: Guess, answers: Answers) -> bool:
     """Return whether a column that neither answer names is released, and is of a kind that is often known."""
     named = answers.known is None or guess.column in (*answers.known, *answers.keep)
-    often = guess.column_kind in _OFTEN_KNOWN and guess.distinct > 1
-    return often and not named and guess.role is Role.OTHER
+    of_birth = guess.column_kind is Kind.DATE and is_named_as(guess.column, "lifelong")
+    often = of_birth or guess.column_kind in _OFTEN_KNOWN
+    return often and guess.distinct > 1 and not named and guess.role is Role.OTHER

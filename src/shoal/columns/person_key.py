@@ -85,7 +85,8 @@ class PersonKey:
         """The advice on what to add to the policy."""
         if len(self.columns) > 1:
             return "add a column that numbers the persons, and name it as the unit of k-anonymity"
-        return f"add unit: {self.column} to k-anonymity, so that it counts persons"
+        where = "('Persons by' in the studio)"
+        return f"add unit: {self.column} to k-anonymity {where}, so that it counts persons"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the key as plain values."""

@@ -1,1 +1,1 @@
-"""The core: knows no plug-in, no engine, no dataframe."""
+"""The core, which does not depend on plug-ins, engines or data frames."""

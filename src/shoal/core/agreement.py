@@ -21,7 +21,7 @@ from shoal.core.hierarchy.hierarchy import Hierarchy
 
 @dataclass(frozen=True)
 class AgreementQuestion:
-    """Are records in the same group of one quasi-identifier, at one level that is finer than the release?"""
+    """Whether records are in the same group of one quasi-identifier, at one level finer than the release."""
 
     column: int
     level: int
@@ -45,8 +45,8 @@ class AgreementQuestions:
 
     fields: tuple[Field, ...]  # one per quasi-identifier
     paths: tuple[IntArray, ...]  # per quasi-identifier: (values,), shifted to its field
-    released: tuple[int, ...]  # per quasi-identifier: the bits of its word that the release shows, at a node
-    suppressed: IntArray | None  # (words, classes): these bits of the suppressed classes, at a node
+    released: tuple[int, ...]  # per quasi-identifier, for a node: the bits of its word that the release shows
+    suppressed: IntArray | None  # (words, classes), for a node: these bits of the suppressed classes
     asked: tuple[AgreementQuestion, ...]
     flags: tuple[EligibleFlag, ...]
 
@@ -84,7 +84,7 @@ class ColumnAgreement(ABC):
     def matching(
         self, column: int, values: Domain, wanted: Mapping[int, IntArray]
     ) -> Mapping[int, tuple[int, int]]:
-        """Count, per question, the eligible records with these values, and those of them in a given group.
+        """Count, per question, the eligible records with these values, and how many are in a given group.
 
         `wanted` maps a question to the bits of a group for each value, or -1 for no group.
         """
@@ -106,7 +106,7 @@ def levels_of(hierarchy: Hierarchy, highest: int) -> list[int]:
 
 
 def paths_of(hierarchy: Hierarchy, levels: Sequence[int]) -> tuple[IntArray, list[int]]:
-    """Return the path of each value from the last level to the first, and the bits after each level.
+    """Return each value's path, from the last of `levels` to the first, and the bits after each level.
 
     >>> from shoal.core.hierarchy.hierarchy import nest
     >>> towns = nest("town", [("a", "x", "*"), ("b", "x", "*"), ("c", "y", "*")])

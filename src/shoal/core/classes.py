@@ -17,7 +17,7 @@ from shoal.errors import InternalError, UnknownName
 
 T = TypeVar("T")
 
-UNIT = "\0unit of "  # prefix of a column whose distinct values are counted, and nothing else
+UNIT = "\0unit of "  # prefix of a column of which only the distinct values are counted
 LABEL = "\0label of "  # prefix of a column that metrics and searches use, but models do not
 
 

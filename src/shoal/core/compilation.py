@@ -8,7 +8,7 @@ Large tables are processed on several cores. Python runs the outer loops, and ca
 release the interpreter lock (`Kernel.large`).
 
 Numba's cache checks only the file of the kernel itself. A kernel may contain compiled kernels of other files,
-which an upgrade of shoal may change. Its cache stamp therefore includes the stamps of those files.
+which an upgrade of shoal may change. Each kernel's cache stamp therefore includes the stamps of those files.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from typing import Any
 from shoal.core.progress import Progress
 
 _MAX_SORTED_ROWS = 20_000  # maximum number of rows that NumPy sorts in one call
-_UNSORTED_DISCOUNT = 10  # for NumPy, a row that is sorted costs as much as this number of other rows
+_UNSORTED_DISCOUNT = 10  # for NumPy, a row that is sorted costs as much as this many unsorted rows
 _ROWS_PER_CALL = 600  # the number of rows that cost as much as a call
 _NUMPY_BUDGET = 6_000_000  # the number of rows that NumPy processes in the time that Numba takes to load
 _timers: list[CompileTimer] = []  # one for each open block
@@ -139,7 +139,7 @@ class Kernel:
         from numba import njit
 
         dispatcher = njit(**self.options)(_with_globals(self.py_func, names))
-        if self.options.get("cache") and hasattr(dispatcher, "_cache"):  # it has none if Numba is disabled
+        if self.options.get("cache") and hasattr(dispatcher, "_cache"):  # none if Numba is disabled
             others = [
                 kernel.machine
                 for kernel in self.py_func.__globals__.values()
@@ -163,7 +163,7 @@ def inner(
     numpy: Callable[..., Any] | None = None,
     parallel: Callable[..., Any] | None = None,
 ) -> Kernel:
-    """Compile, without a wrapper for Python, a function that only compiled functions of its module call.
+    """Compile a function that only compiled functions of its module call, without a wrapper for Python.
 
     It compiles faster because it does not count references, so it must not create arrays.
     """
@@ -186,7 +186,7 @@ def compiled(
 ) -> Kernel:
     """Compile a function at its first call and cache the result for other processes.
 
-    With `sorts`, the NumPy equivalent is used for fewer rows only. A function that creates no arrays
+    The NumPy equivalent is used for fewer rows if it sorts them (`sorts`). A function that creates no arrays
     (`makes_arrays=False`) compiles faster, because it does not count references.
     """
     return Kernel(
@@ -208,7 +208,7 @@ def _namespace(source: dict[str, Any], kind: str) -> dict[str, Any]:
     key = (id(source), kind)
     if key not in _namespaces:
         names = _namespaces[key] = dict(source)
-        for name, value in source.items():  # after `names` is stored, because kernels may call each other
+        for name, value in source.items():  # `names` is stored first, because kernels may call each other
             if isinstance(value, Kernel):
                 names[name] = getattr(value, kind)
     return _namespaces[key]

@@ -150,7 +150,7 @@ class Model(ABC):
 
     @property
     def judges_table(self) -> bool:
-        """Whether the model is also about the whole table: whether it overrides `holds`."""
+        """Whether the model also judges the whole table, which means that it overrides `holds`."""
         return type(self).holds is not Model.holds
 
     def unavoidable(self, classes: Classes) -> FloatArray:
@@ -241,7 +241,7 @@ class Metric(ABC):
 
     @property
     def over_columns(self) -> ColumnTotal | None:
-        """How the losses of the columns are combined into the loss of a node; None if they are not.
+        """How the losses of the columns are combined into the loss of a node; None if they cannot be.
 
         Any other value makes two more promises. The loss of a column depends only on its level and on the
         suppressed records, and suppressing more records never lowers it.
@@ -264,8 +264,7 @@ class Metric(ABC):
     def size_terms(self, problem: Problem) -> SizeTerms | None:
         """Return the loss as a function of class sizes, for searches in compiled code, or None.
 
-        The part of the loss for all classes never decreases upwards, and suppressing a class never lowers the
-        loss.
+        The terms for all classes together never decrease upwards. Suppressing a class never lowers the loss.
         """
         return None
 
@@ -340,7 +339,7 @@ class NodeSearch(Algorithm):
 
 @dataclass(frozen=True)
 class ColumnScan:
-    """Counts of the values of a column: unique ones, those that match patterns, and distinct ones."""
+    """Counts of the values of a column: values that occur once, values that match patterns, all values."""
 
     unique_values: int  # number of values that occur once
     matches: tuple[int, ...]  # number of distinct values that match each pattern
@@ -370,7 +369,7 @@ def _key_groups(engine: Engine, table: Any, key: str, columns: Sequence[str]) ->
 
 
 def _sizes_by_key(engine: Engine, table: Any, names: Sequence[str]) -> tuple[IntArray, IntArray]:
-    """Return, per value of the first column, the number of rows and of values of the last column."""
+    """Return, per value of the first column, the number of rows and of distinct values of the last one."""
     counts, domains = engine.count(table, names)
     counts = counts.in_memory()
     keys, others = counts.codes(0), counts.codes(len(names) - 1)
@@ -396,7 +395,7 @@ class KeyGroups:
 
 @dataclass(frozen=True)
 class ReleaseColumns:
-    """The columns of a release that stays in memory."""
+    """The columns of a release in memory."""
 
     order: tuple[str, ...]  # names, in the order of the release
     unchanged: tuple[str, ...]  # columns that keep their type; each cell keeps its value or becomes missing
@@ -407,10 +406,10 @@ class Engine(ABC):
     """Stores tables, counts combinations and recodes rows. `Any` stands for the table type of the engine."""
 
     formats: ClassVar[tuple[str, ...]] = ()
-    """The files that it reads and writes, by file extension."""
-    # Both must be literals, because they are read from the source of a class that cannot be imported.
-    requires = ""  # the optional package that the engine imports; the error names it if it is missing
-    ibis_backend = ""  # the name of the Ibis backend whose tables the engine processes, see `on`
+    """The extensions of the files that the engine reads and writes."""
+    # The next two must be literals: if the class cannot be imported, they are read from its source code.
+    requires = ""  # an optional package that the engine imports; if it is missing, the error names it
+    ibis_backend = ""  # the Ibis backend whose tables the engine processes, see `on`
 
     @abstractmethod
     def open(self, source: Any) -> Any:
@@ -474,7 +473,7 @@ class Engine(ABC):
     ) -> Any:
         """Keep some columns, replace values by labels, and drop suppressed records.
 
-        If `blank` is given, suppressed records are kept, and these columns of them are blank.
+        If `blank` is given, suppressed records are kept, with these columns blank.
         """
 
     def agreement(
@@ -490,9 +489,8 @@ class Engine(ABC):
     ) -> ColumnAgreement | None:
         """Group the released records by each unchanged column, and by all released columns.
 
-        The table is read once. Suppressed records are left out; if `blank` is given, they are kept, and these
-        columns of them are blank. `unit` is the column that identifies persons. Return None if the engine
-        does not support this.
+        The table is read once. Suppressed records are left out. If `blank` is given, they are kept, and these
+        columns become empty. `unit` is the column that identifies persons. None: the engine cannot do this.
         """
         return None
 

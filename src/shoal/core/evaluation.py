@@ -54,7 +54,7 @@ class SearchWork:
     nodes_compared: int = 0  # nodes compared on loss
     subset_evaluations: int = 0  # counts over fewer columns
     column_counts: int = 0  # roll-ups of one column each, which order the columns
-    rows_scanned: int = 0  # combinations read, without those of `column_counts`
+    rows_scanned: int = 0  # combinations read, except for `column_counts`
     node_score: float = 0.0
     candidate_graph: CandidateGraph | None = None  # of incognito
 
@@ -73,7 +73,7 @@ class SearchSpace:
 class Evaluation:
     """Acceptability and loss of a node or another recoding; a search adds its guarantee and cost."""
 
-    node: Node  # if the recoding is not a node: the node that it refined, or empty
+    node: Node  # if the recoding is not a node: the node from which it was refined, or empty
     acceptable: bool
     suppressed: int  # number of records; for a refused node, a lower bound
     classes: int  # number of all classes, before suppression

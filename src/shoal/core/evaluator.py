@@ -48,7 +48,7 @@ def evaluate_node(
 
 
 def evaluate_recoding(problem: Problem, recoding: Recoding, node: Node, *, check_models: bool) -> Evaluation:
-    """Evaluate a recoding, which determines its suppressed classes; check the models if `check_models`."""
+    """Evaluate a recoding that states which classes are suppressed; `check_models` also checks the models."""
     classes = problem.classes_of(recoding)
     suppressed_classes = classes.nothing() if recoding.regions is None else recoding.regions.suppressed
     suppressed = int(classes.sizes[suppressed_classes].sum())
@@ -172,7 +172,7 @@ class Evaluator:
         )
 
     def recoding(self, recoding: Recoding, node: Node = (), *, check_models: bool = True) -> Evaluation:
-        """Evaluate a recoding by regions, which determines its suppressed classes.
+        """Evaluate a recoding by regions, which states which classes are suppressed.
 
         A search without a guarantee sets `check_models` to False.
         """
@@ -195,7 +195,7 @@ class Evaluator:
 
     def _record(self, evaluation: Evaluation) -> Evaluation:
         if len(self._evaluations) >= MAX_STORED_NODES // 10 and self.problem.lattice.size > MAX_STORED_NODES:
-            self._evaluations.clear()  # most nodes that are needed again are needed soon after
+            self._evaluations.clear()  # a node is seldom needed again after a long time
         self._evaluations[evaluation.node] = evaluation
         self._nodes += 1
         self._cost.add_made(evaluation.classes)
@@ -226,7 +226,7 @@ class Evaluator:
 
     @property
     def walkable(self) -> bool:
-        """Whether class sizes decide which nodes are acceptable, and losses need nothing else."""
+        """Whether compiled code can walk the lattice: class sizes decide acceptability and loss."""
         metric = self.problem.metric
         return self.problem.sizes_decide and not (metric.by_size and metric.size_terms(self.problem) is None)
 
@@ -342,7 +342,7 @@ class Evaluator:
     ) -> Evaluation:
         """Return the chosen evaluation with its guarantee and the cost of the search."""
         if not self._walked:
-            _ = self._rollups  # the cost of every other search includes ordering the columns
+            _ = self._rollups  # add the cost of ordering the columns, as in every other search
         cost = self._cost
         work = SearchWork(
             nodes_evaluated=self.nodes_evaluated,

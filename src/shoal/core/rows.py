@@ -12,7 +12,7 @@ class RowRequest:
 
     start: int = 0
     count: int = 100
-    sort: tuple[tuple[str, bool], ...] = ()  # columns, the most important first; whether descending
+    sort: tuple[tuple[str, bool], ...] = ()  # (column, whether descending), the most important column first
     contains: Mapping[str, str] = field(default_factory=dict)  # texts that columns contain, ignoring case
     below: int = 0  # only rows in classes with fewer records than this; 0: all rows
 
@@ -21,7 +21,7 @@ class RowRequest:
 class TableRow:
     """A row, as texts."""
 
-    number: int  # in the table, from 1
+    number: int  # the position in the table, from 1
     alike: int | None  # the number of records in its class
     values: tuple[str | None, ...]  # shortened
 

@@ -20,7 +20,7 @@ class Target:
     kind: Literal["file", "folder", "table"]
     ending: str = ""  # of a file or a folder
     delimiter: str | None = None  # of a text file, if it is not the default for its ending
-    folder: Path | None = None  # of the files that accompany a table; the current folder by default
+    folder: Path | None = None  # of the files that accompany a table; default: the current folder
 
     @property
     def separator(self) -> str:
@@ -32,7 +32,7 @@ class Target:
         if self.kind != "table":
             return Path(self.name)
         plain = re.sub(r'"(\w+)"|`(\w+)`', r"\1\2", self.name)
-        # Distinct names need distinct paths: any other character is replaced by its code point.
+        # Distinct names need distinct paths, so every other character is replaced by its code point.
         name = re.sub(r"[^\w.-]", lambda match: f"%{ord(match[0]):x}%", plain)
         return (self.folder or Path()) / name
 

@@ -99,7 +99,7 @@ def _check_gzip(path: Path, name: str) -> None:
 
 
 def _check_parquet(path: Path, name: str) -> None:
-    """Sum the sizes in the page headers, which the reader allocates; those in the footer may be wrong."""
+    """Sum the sizes in the page headers, because the reader uses these; sizes in the footer may be wrong."""
     from pyarrow.parquet import ParquetFile  # a slow import, and most tables are text
 
     with ParquetFile(str(path)) as table, open(path, "rb") as file:
@@ -132,7 +132,7 @@ def _check_page(name: str, page: Page) -> None:
             f"{name} has a page of more than {_LARGEST_PAGE:,} bytes, which is the limit. Write it with "
             "smaller pages."
         )
-    check_cell(name, page.size // max(1, page.values) - 1_000)  # levels and the header of the page are small
+    check_cell(name, page.size // max(1, page.values) - 1_000)  # 1,000 bytes for levels and the page header
 
 
 def _check_arrow(path: Path, name: str) -> None:
@@ -168,14 +168,14 @@ def _batches(file: IO[bytes]) -> Iterator[tuple[FlatRecord, int]]:
 
 
 def _unpacked(file: IO[bytes], offset: int, stored: int) -> int:
-    """Return the decompressed size of a buffer; its prefix is -1 if it is not compressed."""
+    """Return the decompressed size of a buffer; the size before an uncompressed buffer is -1."""
     file.seek(offset)
     (size,) = struct.unpack("<q", file.read(8))
     return int(stored if size < 0 else size)
 
 
 def _check_zip(path: Path, name: str) -> None:
-    """Sum the sizes in the directory; the reader does not read beyond them."""
+    """Sum the sizes in the directory; the reader reads no more than these."""
     with zipfile.ZipFile(path) as archive:
         check_unpacked(name, sum(part.file_size for part in archive.infolist()))
 

@@ -104,7 +104,7 @@ def _times(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 @dataclass(frozen=True)
 class Frame:
-    """A data frame, the Arrow table that engines read instead, and the differences between them."""
+    """A data frame, the Arrow table that engines read in its place, and how the two differ."""
 
     frame: Any
     arrow: pa.Table
@@ -258,7 +258,7 @@ def _damage_reported(path: Path) -> Iterator[None]:
         ) from None
 
 
-_BYTES_OF_A_CELL = 8  # the least memory of a cell
+_BYTES_OF_A_CELL = 8  # minimum memory per cell
 
 
 def read_foreign(path: Path, ending: str) -> pa.Table:
@@ -297,12 +297,12 @@ class WorkbookSheet:
     header_row: int = 1
 
 
-_LOOKED_AT = 20  # number of rows that are searched for the header
-_WIDEST = 1_000  # number of columns that are read for this
+_LOOKED_AT = 20  # rows that are searched for the header
+_WIDEST = 1_000  # columns that are searched for the header
 
 
 def list_sheets(path: Path) -> list[WorkbookSheet]:
-    """Return the non-empty sheets; the header is the first of the top rows with the most filled cells."""
+    """Return the non-empty sheets; the header is the fullest of the top rows, the first if several are."""
     sheets = []
     with _foreign_errors(path, ".xlsx", "openpyxl") as openpyxl, open(path, "rb") as file:
         workbook = openpyxl.load_workbook(file, read_only=True, data_only=True)

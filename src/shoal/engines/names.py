@@ -14,7 +14,7 @@ TABLE_FILES = (
     ".csv", ".tsv", ".txt", ".parquet", ".feather", ".arrow", ".gz", ".xlsx", ".xls", ".sav", ".dta",
     ".sas7bdat",
 )  # fmt: skip
-# Path() merges two slashes into one; a single letter before a colon is a drive.
+# `Path` has merged two slashes into one. A single letter before a colon is a Windows drive.
 _ADDRESS = re.compile(r"\s*[a-z][a-z0-9+.:-]+:/|.*\bpassword\s*=", re.IGNORECASE | re.DOTALL)
 
 

@@ -28,7 +28,7 @@ from shoal.files.text import (
 )
 from shoal.wording import plural
 
-_PART = 1 << 20  # bytes: less than the longest line
+_PART = 1 << 20  # bytes, less than the longest allowed line
 _LIMIT = "a line is larger than the limit"
 _NAMED = 5  # lines whose numbers an error lists
 _TITLE = "If the first line is a title, remove it: it must hold the column names, delimited like the rows."
@@ -100,8 +100,8 @@ class _Ragged:
 
     columns: int
     delimiter: str
-    lines: list[int] = field(default_factory=list)  # the numbers of the first ones
-    fields: int = 0  # of the first
+    lines: list[int] = field(default_factory=list)  # the numbers of the first such lines
+    fields: int = 0  # the number of fields of the first ragged line
     more: int = 0
     fewer: int = 0
 
@@ -113,7 +113,7 @@ class _Ragged:
             self.lines.append(line)
 
     def ragged_lines_message(self, until: int | None = None) -> str | None:
-        """Describe the ragged lines, or return None; reading ended before line `until`, if it is given."""
+        """Describe the ragged lines, or return None; if `until` is given, reading ended before that line."""
         if not self.lines:
             return None
         message = f"line {self.lines[0]} has {plural(self.fields, 'field')}, the header {self.columns}"
@@ -137,7 +137,7 @@ class _Ragged:
 
 
 class _Lines:
-    """The lines of a file: counts them, and describes the first one with a different line ending."""
+    """Yields the lines of a file, counts them, and describes the first one with a different line ending."""
 
     def __init__(self, file: IO[str]) -> None:
         self.file, self.number = file, 0
@@ -183,7 +183,7 @@ def _too_long(line: int) -> str:
 
 
 def _has_more(lines: list[str]) -> bool:
-    """Return whether two lines have the same number of some delimiter, and more than one."""
+    """Return whether both lines contain some delimiter equally often, and more than once."""
     first, second = (Counter(re.sub(r'"[^"]*"', "", line)) for line in lines)
     return any(first[sign] == second[sign] > 1 for sign in ",;\t|")
 

@@ -263,7 +263,7 @@ def _take_pandas(series: Any, rows: IntArray) -> Any:
     filled = pandas.api.extensions.take(values, rows, allow_fill=True)
     if filled.dtype == kind:
         return filled
-    # The type was replaced by one that may round, such as for intervals of integers.
+    # The type was changed to one that may round, for example for intervals of integers. Objects stay exact.
     return _take_pandas(series.astype(object), rows)
 
 

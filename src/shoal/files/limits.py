@@ -1,7 +1,7 @@
 """Limits on a table that is read: its unpacked size, its number of columns, and the length of a cell.
 
-The studio sets the first two when it reads files for others; the command line does not. The length of a cell
-is limited everywhere.
+The studio limits the first two, because it reads files of other people. The length of a cell is always
+limited.
 """
 
 from __future__ import annotations

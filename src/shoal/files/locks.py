@@ -1,6 +1,6 @@
 """Locks on outputs: they show which runs are active, and let only one run at a time start or finish.
 
-A run writes temporary files next to its output, whose names begin with `.NAME.<12 hex digits>.tmp`. The file
+A run writes temporary files next to its output. Their names begin with `.NAME.<12 hex digits>.tmp`. The file
 with exactly that name is the *mark* of the run. The run holds a lock on its mark until it ends, so that other
 runs do not remove its files.
 """
@@ -63,7 +63,7 @@ def is_stale(path: Path) -> bool:
 
 
 def _open(path: Path) -> int:
-    """Open a file to lock it: for writing, as some network file systems require, or else for reading."""
+    """Open a file to lock it; some network file systems can only lock files that are open for writing."""
     try:
         return os.open(path, os.O_RDWR | os.O_NOFOLLOW)
     except FileNotFoundError:
@@ -73,7 +73,7 @@ def _open(path: Path) -> int:
 
 
 def is_at(descriptor: int, path: Path) -> bool:
-    """Return whether an open file is still the one at a path."""
+    """Return whether a path still refers to this open file, which could have been removed or replaced."""
     try:
         return os.path.samestat(os.fstat(descriptor), path.lstat())
     except FileNotFoundError:
@@ -101,7 +101,7 @@ def marks(output: Path) -> list[Path]:
 
 
 def lock_mark(mark: Path, kind: str = "") -> int:
-    """Create and lock a mark, and write the kind of output into it; closing it ends the lock."""
+    """Create and lock a mark, and write the kind of output into it; closing the descriptor unlocks it."""
     descriptor = os.open(mark, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
     lock(descriptor)
     try:
@@ -124,7 +124,7 @@ def exclusive_lock(output: Path) -> Iterator[None]:
     finally:
         if descriptor is not None:
             with suppress(OSError):
-                if not os.fstat(descriptor).st_size:  # otherwise it is not a lock file
+                if not os.fstat(descriptor).st_size:  # a lock file is empty; no other file may be removed
                     path.unlink()
             os.close(descriptor)
 
@@ -138,7 +138,7 @@ def is_lock_left(output: Path) -> bool:
 
 
 def _lock_file(path: Path) -> int | None:
-    """Create and lock a file, which its holder removes at the end; return None if it cannot be created."""
+    """Create and lock a file; return None if it cannot be created. The holder removes the file at the end."""
     while available():
         try:
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)

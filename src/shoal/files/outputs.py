@@ -43,7 +43,7 @@ REPORT, CERTIFICATE, POLICY = (
     "report.html",
     "certificate.html",
     "policy.yaml",
-)  # in the private folder of a release
+)  # names of files in the private folder of a release
 WHOLE = "whole"  # the kind of output in the marks of `written_whole`
 _SPECIAL = {
     stat.S_IFLNK: "symbolic link",
@@ -55,7 +55,7 @@ _SPECIAL = {
 
 
 def check_place(output: Path, *, folder: bool = False) -> None:
-    """Refuse an output without a parent folder, or one that would replace anything but a file or folder."""
+    """Refuse an output whose parent folder is missing, or that exists and cannot be replaced."""
     check_path(output)
     if not output.parent.is_dir():
         raise OutputError(f"The folder {quote(output.parent)} does not exist. Create it first.")
@@ -146,20 +146,20 @@ def written_whole(path: Path, mode: int = 0o600) -> Iterator[IO[bytes]]:
 
 
 def _discard(mark: Path) -> None:
-    """Remove the temporary files of one run. The mark is last, because it contains the kind of the others."""
+    """Remove the temporary files of one run; remove the mark last, because it names the kind of the files."""
     for file in (Path(f"{mark}.new"), mark):
         with suppress(OSError):
             file.unlink(missing_ok=True)
 
 
 def _sweep(path: Path) -> None:
-    """Remove the temporary files of killed runs for a file that is written whole."""
+    """Remove the temporary files that killed runs of `written_whole` left for this output."""
     temporary = temporary_files(path)
     for mark in marks(path):
         files = [file for file in temporary if file.name.startswith(mark.name)]
         kind = kind_of(mark)
         if (kind == WHOLE or (not kind and files == [mark])) and is_stale(mark):
-            for file in sorted(files, reverse=True):  # the mark is last
+            for file in sorted(files, reverse=True):  # so that the mark is removed last
                 with suppress(OSError):
                     file.unlink()
 
@@ -209,7 +209,7 @@ def already_exists(name: str) -> OutputError:
 
 
 def appeared_meanwhile(name: str) -> OutputError:
-    """Return the error for an output that was created by others during the run."""
+    """Return the error for an output that another process created during the run."""
     return OutputError(
         f"{quote(Path(name))} appeared while this ran.", code="output-exists", advice=[REPLACE]
     )

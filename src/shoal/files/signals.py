@@ -1,12 +1,12 @@
 """Signals: a signal is recorded, and the work stops at its next check. Commits are not interrupted.
 
-On the command line, SIGINT, SIGTERM and SIGHUP are only recorded. Their handlers raise no exception, because
-at an arbitrary place it could be lost in a destructor or in a callback of compiled code, or break an import.
+On the command line, SIGINT, SIGTERM and SIGHUP are only recorded. Their handlers raise no exception: one that
+is raised at an arbitrary place could be lost in a destructor or in compiled code, or break an import.
 
 1. A thread interrupts the running query, and the next call of `check` raises KeyboardInterrupt.
 2. If no check is reached within a second, or a second signal arrives, the thread removes temporary files and
    ends the process. It does not do so during a commit.
-3. Work that can return its results so far gets more time to reach a check (`keeping`).
+3. Work that can return partial results gets more time to reach a check (see `keeping`).
 
 In other programs, only `commit` changes the handlers: it defers signals until its end.
 """
@@ -87,10 +87,10 @@ class Handlers:
             signal.signal(number, handler)
         if os.name == "posix":
             signal.set_wakeup_fd(-1)
-        os.close(self._pipe[1])  # which ends the thread
+        os.close(self._pipe[1])  # closing the pipe ends the thread
 
     def ignore(self) -> None:
-        """Ignore signals from now on. Before Python exits, it resets handlers, but not ignored signals."""
+        """Ignore signals from now on. At exit, Python resets handlers, but ignored signals stay ignored."""
         for number in self._before:
             signal.signal(number, signal.SIG_IGN)
 
@@ -161,7 +161,7 @@ class Handlers:
                     call(engine)
 
     def _end(self, *, late: bool) -> None:
-        """End the process. After a commit, do so only if two signals arrived and the time is up."""
+        """End the process. After a commit, do so only if the grace time is up and two signals arrived."""
         with self.lock:
             if self.committed and not (late and self._arrived > 1):
                 return
@@ -188,7 +188,8 @@ def install(
 ) -> Handlers:
     """Record signals from now on.
 
-    `report` is called before the process is ended, `announce` if the work takes long to keep its results.
+    `report` is called before the process is ended. `announce` is called if work takes long to return its
+    partial results.
     """
     global _handlers
     _handlers = Handlers(report, announce)
@@ -211,7 +212,7 @@ def check() -> None:
 
 
 def stopping() -> bool:
-    """Return whether a signal arrived. An error of a query may then mean that it was interrupted."""
+    """Return whether a signal arrived. If a query then fails, it may have been interrupted."""
     return _handlers is not None and _handlers.stopping
 
 
@@ -227,7 +228,7 @@ def raising() -> AbstractContextManager[None]:
 
 @contextmanager
 def keeping() -> Iterator[None]:
-    """Mark work that returns its results so far when it is stopped, which may take some time."""
+    """Mark work that returns partial results when it is stopped, and that may need time for this."""
     if (handlers := _handlers) is not None:
         handlers.keeping += 1
     try:
@@ -239,7 +240,7 @@ def keeping() -> Iterator[None]:
 
 @contextmanager
 def offering(ask: Callable[[float], bool]) -> Iterator[None]:
-    """Offer the best result so far if SIGINT stops a search. `ask` is called with the share it retains."""
+    """Offer the best result so far if SIGINT stops a search; `ask` gets its retained information."""
     if _handlers is None:
         yield
         return
@@ -251,7 +252,7 @@ def offering(ask: Callable[[float], bool]) -> Iterator[None]:
 
 
 def offers_best() -> bool:
-    """Return whether the best result of a search is offered after the signal that arrived."""
+    """Return whether the signal that arrived is one after which a search offers its best result."""
     return _handlers is not None and _handlers.offer is not None and _handlers.number == signal.SIGINT
 
 
@@ -286,7 +287,7 @@ def _deferred() -> Iterator[None]:
     before: dict[int, Any] = {}
     try:
         for number in _NUMBERS:
-            if signal.getsignal(number) is not None:  # None: it was not set in Python and cannot be restored
+            if signal.getsignal(number) is not None:  # Python cannot restore a handler that it did not set
                 before[number] = signal.getsignal(number)
                 signal.signal(number, lambda number, _: arrived.append(number))
         yield
@@ -311,7 +312,7 @@ def cleanup(remove: Callable[[], None]) -> Iterator[None]:
 
 @contextmanager
 def placing(path: Path) -> Iterator[None]:
-    """Run the block that renames a complete file to `path`, and record it; first check for signals."""
+    """Check for signals, run the block that renames a complete file to `path`, and record the path."""
     if _handlers is None or threading.current_thread() is not threading.main_thread():
         yield
         return

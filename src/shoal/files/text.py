@@ -34,7 +34,7 @@ _UNDEFINED = re.compile(rb"[\x00\x81\x8d\x8f\x90\x9d]")  # bytes without a chara
 
 
 def encoding_note(encoding: str) -> str:
-    """Return a note on how a file was read; it continues a sentence that begins with the file's name."""
+    """Return a note on how a file was read, to follow the file's name in a sentence."""
     read = f"is not UTF-8; it was read as {ENCODING_NAMES[encoding]}"
     return f"{read}. If letters look wrong, save it as CSV UTF-8."
 
@@ -45,7 +45,7 @@ def open_file(path: Path, encoding: str | None = None) -> IO[Any]:
     text = {"mode": "rt", "encoding": encoding, "newline": ""} if encoding else {"mode": "rb"}
     file: IO[Any] = opener(path, **text)
     if encoding in MARKS and encoding != UTF_8:
-        file.read(1)  # the byte order mark; the codec itself removes that of UTF-8
+        file.read(1)  # skip the byte order mark; for UTF-8, the codec skips it
     return file
 
 
@@ -68,8 +68,8 @@ def read_text(path: Path, name: str | None = None) -> tuple[str, str]:
 def other_encoding(path: Path, name: str | None = None) -> str | None:
     """Return the encoding of a file, or None if it is UTF-8; raise DataError if it is unknown.
 
-    Nearly every byte is a character in Windows-1252, so UTF-8 text could be read as such. Therefore a file
-    that is not UTF-8 but has multi-byte UTF-8 characters is refused.
+    In Windows-1252, nearly every byte is a character, so damaged UTF-8 could be read as Windows-1252 without
+    an error. Therefore a file that is not UTF-8 but has multi-byte UTF-8 characters is refused.
     """
     for encoding in ("utf-16-le", "utf-16-be"):
         if begins_as(path, encoding):

@@ -29,7 +29,7 @@ BESIDE_PREFIX = ".shoal-work-"  # in the folder of an output
 _NAME = re.compile(r"-(?P<host>\w+)-(?P<process>\d{1,10})-(?P<started>\w+)-[0-9a-f]{12}$")
 _BESIDE = "beside"  # a file that contains the path of a work folder next to an output
 _owned: dict[Path, WorkFolder] = {}
-_cleaned: set[tuple[int, Path]] = set()  # process IDs, with the folders in which each removed stale ones
+_cleaned: set[tuple[int, Path]] = set()  # pairs: in this folder, this process ID has removed stale ones
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +42,7 @@ class WorkFolder:
 
     def remove(self) -> None:
         """Remove the folder with its contents."""
-        # It is missing if it was removed before, or was created by the parent of this forked process.
+        # It is not in `_owned` if it was already removed, or if the parent of this forked process created it.
         if _owned.pop(self.path, None) is not None:
             _remove(self.path)
             self.unlock()
@@ -56,7 +56,7 @@ class WorkFolder:
 
 
 def create(parent: Path, prefix: str = PREFIX) -> WorkFolder:
-    """Create a work folder, or raise an OutputError that names the parent and the next step."""
+    """Create a work folder, or raise an OutputError that names the parent and says what to do."""
     owner = f"{_host()}-{os.getpid()}-{_started(os.getpid())}"
     try:
         while True:
@@ -111,7 +111,7 @@ def _remove_if_stale(folder: Path) -> bool:
 
 
 def _has_ended(process: int, started: str) -> bool:
-    """Return whether a process of this host has ended. A later process may have the same ID."""
+    """Return whether a process has ended; `started` tells it from a later process with the same ID."""
     try:
         os.kill(process, 0)
     except (ProcessLookupError, OverflowError):
@@ -122,7 +122,7 @@ def _has_ended(process: int, started: str) -> bool:
 
 
 def _remove(folder: Path) -> bool:
-    """Remove a folder, and before it the folder next to an output that it refers to."""
+    """Remove a folder. If it refers to a work folder next to an output, remove that folder first."""
     with suppress(OSError, UnicodeError):
         _remove_if_stale(Path((folder / _BESIDE).read_text(encoding="utf-8")))
     shutil.rmtree(folder, ignore_errors=True)
@@ -147,7 +147,7 @@ def create_beside(output: Path) -> WorkFolder:
     parent = output.absolute().parent
     remove_stale(parent, BESIDE_PREFIX)
     folder = create(parent, BESIDE_PREFIX)
-    with suppress(OSError, OutputError):  # otherwise only a run with an output in the same folder finds it
+    with suppress(OSError, OutputError):  # the listing only helps other runs to find the folder
         listing = create_temporary()
         folder = replace(folder, listing=listing)
         (listing.path / _BESIDE).write_text(str(folder.path), encoding="utf-8")
@@ -204,7 +204,7 @@ def _started(process: int) -> str:
 
 
 def _release_inherited() -> None:
-    """Close inherited folders in a forked process: their owner is the parent."""
+    """Close inherited folders in a forked process, because its parent owns them."""
     for folder in _owned.values():
         folder.unlock()
     _owned.clear()

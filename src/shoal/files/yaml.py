@@ -1,7 +1,7 @@
 """Read YAML and JSON from files and requests, within limits on size, depth and aliases.
 
 No file is trusted. Text that exceeds a limit, repeats a name, or has a value that JSON cannot express is
-refused with `LoadError`, whose text continues a sentence that begins with the file: "... is not JSON".
+refused with `LoadError`. Its text continues a sentence that begins with the file: "... is not JSON".
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ MAX_JSON_BYTES = 16_000_000
 MAX_ALIASED_NODES = 10_000
 """Number of values that aliases may add. Nine levels of ten aliases each would add a billion."""
 
-# The compiled parser accepts tabs, question marks inside words and block texts that the other refuses.
+# The compiled parser accepts tabs, `?` inside words and block texts that the parser in Python refuses.
 _READ_ALIKE = re.compile(r"[^\t?|>]*")
 _DEEP = f"nested more than {MAX_DEPTH} levels deep"
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
@@ -143,9 +143,9 @@ def load_yaml(text: str, *, as_text: bool = False, max_bytes: int = MAX_YAML_BYT
 
 
 def _load(text: str, *, as_text: bool) -> Any:
-    """Load with the compiled parser if both parsers read the text alike, else with the one in Python.
+    """Load with the compiled parser if both parsers read the text alike, else with the parser in Python.
 
-    What the compiled parser refuses is parsed again, because `explain` knows the messages of the other.
+    Text that the compiled parser refuses is parsed again in Python: `explain` knows only those messages.
     """
     if _FastLoader is not None and not as_text and _READ_ALIKE.fullmatch(text):
         with suppress(yaml.YAMLError):
@@ -254,7 +254,7 @@ class _Limits(yaml.composer.Composer, yaml.constructor.SafeConstructor, yaml.res
                 continue
             name = self.construct_object(key, deep=True)
             if name in names:
-                # Below the entries of a policy a key may be a value of the data.
+                # Below the top level, a key may be a value of the data, which a message must not quote.
                 key_text = quote(name) if node is self._root else "a key"
                 raise yaml.constructor.ConstructorError(
                     None, None, f"{key_text} appears twice", key.start_mark

@@ -1,7 +1,7 @@
 """A transformer for scikit-learn: `fit` finds a recoding, `transform` applies it to each row separately.
 
-A transformer keeps the number and the order of rows, which a release must not. Its output is for a pipeline
-within the custodian's organization; use `shoal.anonymize` for data that leaves it.
+The output keeps the number and the order of rows, so it can be joined with the input row by row. It is meant
+for a pipeline within the custodian's organization. Use `shoal.anonymize` for data that leaves it.
 """
 
 from __future__ import annotations
@@ -49,13 +49,13 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     `hierarchies` (column -> rule; for other columns the rule that `shoal init` guesses), `sensitive`, `k`,
     `suppression_limit`, `metric` and `algorithm`. `seconds` bounds the search (None: no limit).
 
-    Rows are never dropped, and a row's result does not depend on the rows that are passed with it. With
-    `suppressed="mask"` a row keeps its recoded values only if its class was kept in `fit`; the
-    quasi-identifiers and sensitive columns of all other rows become missing. With `"keep"`, this
-    applies only to rows that the recoding does not cover. The class sizes in new data are not checked.
+    Rows are never dropped, and the result of a row does not depend on other rows. With `suppressed="mask"`, a
+    row keeps its recoded values only if its class was kept in `fit`. In all other rows, quasi-identifiers and
+    sensitive columns become missing. With `"keep"`, they become missing only in rows that the recoding does
+    not cover. The class sizes in new data are not checked.
 
-    Some recodings depend on the whole table: `refine` and `cells` if they change it, mu-argus, and
-    mondrian with `relaxed`. Then `transform` raises UsageError for data other than the fitted data.
+    Some recodings depend on the whole table: those of mu-argus, of mondrian with `relaxed`, and those that
+    `refine` or `cells` changed. Then `transform` raises UsageError for data other than the fitted data.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             return self._learn(table, s)
 
     def _learn(self, table: pa.Table, s: Session) -> Anonymizer:
-        """Search, and store the attributes that `transform` needs."""
+        """Search for a recoding, and store the attributes that `transform` needs."""
         policy = self._policy_of(table, s.table.table, s.engine)
         least = max(model.least_size for model in policy.privacy_models)
         if len(table) < least:
@@ -123,7 +123,7 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _learn_classes(
         self, table: pa.Table, released: pa.Table, policy: Policy, recoder: RowRecoder
     ) -> None:
-        """Store the classes of the release; if masked records are too few, also mask the smallest classes."""
+        """Store the classes of the release; leave out the smallest if too few records would be masked."""
         rows = recoder.rows(_texts(table, policy))
         classes = Counter(_released_rows(released, policy, recoder))
         if Counter(row for row in rows if row in classes) != classes:
@@ -149,7 +149,7 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _row_by_row(
         self, table: pa.Table, policy: Policy, recoder: RowRecoder
     ) -> tuple[dict[str, pa.Array], dict[str, np.ndarray]]:
-        """Return the recoded columns, and for each other column the rows whose values become missing."""
+        """Return the recoded columns, and for each unchanged column, the rows that become missing."""
         rows = recoder.rows(_texts(table, policy))
         if self.suppressed == "mask":
             rows = [row if row in self._classes else None for row in rows]
@@ -162,7 +162,7 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return changed, dict.fromkeys((*self._as_is, *policy.roles.sensitive), empty)
 
     def _normalized(self, name: str, column: pa.ChunkedArray, empty: np.ndarray) -> pa.ChunkedArray:
-        """Give values of a quasi-identifier that count as equal, such as 1 and "1", the same form."""
+        """Convert values that count as equal, such as 1 and "1", to the same value."""
         kind = self._schema.field(name).type
         if column.type != kind and pa.types.is_string(kind):
             column = pa.chunked_array([_column_texts(column)], kind)
@@ -175,7 +175,7 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _transform_fitted(
         self, table: pa.Table, policy: Policy, reason: str
     ) -> tuple[dict[str, pa.Array], dict[str, np.ndarray]]:
-        """Apply the recipe to the fitted data only: its rows cannot be recoded one by one."""
+        """Apply the recipe to the whole table, which must be the fitted data."""
         if not self._is_fitted_data(table, policy):
             raise UsageError(
                 f"transform takes only the data that was fitted: {reason}, so a row's result would depend on "
@@ -195,7 +195,7 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return {name: aligned[name] for name in aligned.column_names if name not in others}, blank
 
     def _is_fitted_data(self, table: pa.Table, policy: Policy) -> bool:
-        """Return whether a table has the combinations that were counted in `fit`."""
+        """Return whether a table has the same counts as the fitted data."""
         known = self.recipe_["fingerprints"]
         with session(table) as s:
             try:
@@ -208,7 +208,7 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _shown(
         self, source: Any, table: pa.Table, changed: Mapping[str, Any], blank: Mapping[str, np.ndarray]
     ) -> Any:
-        """Return a frame of the kind that set_output selects, or an array."""
+        """Return the result as the type that set_output selects: an array or a data frame."""
         kind = _get_output_config("transform", self)["dense"]
         same = library_of(source) == kind
         read = Frame(_named(source, self._names(), self._as_is) if same else table, table)
@@ -243,7 +243,7 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
     def _names(self) -> list[str]:
-        """Return the names of the input columns: those of the frame, or x0, x1, ..."""
+        """Return the names of the input columns: those of the data frame or, for an array, x0, x1, ..."""
         input_names = getattr(self, "feature_names_in_", None)
         return (
             [f"x{index}" for index in range(self.n_features_in_)]
@@ -269,7 +269,7 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         policy = Policy.load(
             self._policy_from_parameters(table, source, engine) if self.policy is None else self.policy
         )
-        # The transformer keeps rows that the release drops, with missing values.
+        # The release drops suppressed records; the transformer keeps their rows, with missing values.
         return policy.with_(suppressed="drop")
 
     def _policy_from_parameters(self, table: pa.Table, source: Any, engine: Engine) -> dict[str, Any]:
@@ -324,7 +324,7 @@ def _column_texts(column: pa.ChunkedArray) -> list[str | None]:
 
 
 def _released_rows(released: pa.Table, policy: Policy, recoder: RowRecoder) -> list[RecodedRow]:
-    """Return the released quasi-identifiers of each row, in the form that a RowRecoder returns."""
+    """Return the released quasi-identifiers of each row, in the form of `RowRecoder.rows`."""
     columns = []
     for name in policy.roles.quasi_identifiers:
         if recoder.as_is(name):
@@ -336,13 +336,13 @@ def _released_rows(released: pa.Table, policy: Policy, recoder: RowRecoder) -> l
 
 
 def _numbered(recipe: Recipe, row: str) -> Recipe:
-    """Return a recipe that also keeps the row number of each row."""
+    """Return a recipe that also releases the column with the row numbers."""
     written = recipe.policy.model_dump(mode="json", exclude_unset=True)["columns"]
     return replace(recipe, policy=recipe.policy.with_(columns={**written, row: {"role": "other"}}))
 
 
 def _named(frame: Any, names: Sequence[str], counted: Sequence[str]) -> Any:
-    """Rename the columns of a frame in order; in the counted ones, replace -0.0 by 0.0."""
+    """Rename the columns of a frame in their order; in the columns of `counted`, replace -0.0 by 0.0."""
     if library_of(frame) == "pandas":
         frame = frame.set_axis(names, axis=1)
         floating = [
@@ -356,7 +356,7 @@ def _named(frame: Any, names: Sequence[str], counted: Sequence[str]) -> Any:
 
 
 def _ambiguous(frame: Any, index: int) -> bool:
-    """Return whether different values of a column may count as equal: objects and times with a zone."""
+    """Return whether different values may count as equal: in columns of objects or times with a zone."""
     kind = (
         frame.dtypes.iloc[index] if library_of(frame) == "pandas" else frame.collect_schema().dtypes()[index]
     )
@@ -365,7 +365,7 @@ def _ambiguous(frame: Any, index: int) -> bool:
 
 
 def _with_enough_rows(order: np.ndarray, table: pa.Table, recoded: pa.Table, policy: Policy) -> np.ndarray:
-    """If the empty rows are too few for a class, also empty the rows of the smallest classes."""
+    """Return positions of rows; if too few rows are empty, also empty those of the smallest classes."""
     empty = order < 0
     if not empty.any() or _are_enough(empty, table, policy):
         return order
@@ -383,7 +383,7 @@ def _with_enough_rows(order: np.ndarray, table: pa.Table, recoded: pa.Table, pol
 
 
 def _are_enough(rows: np.ndarray, table: pa.Table, policy: Policy) -> bool:
-    """Return whether the number of rows, and of persons if counted, is enough for a class in every model."""
+    """Return whether the rows (and their persons, if a model counts them) are enough for one class."""
     return all(
         rows.sum() >= model.least_size
         and (
@@ -402,7 +402,7 @@ def _unused_name(name: str, names: Sequence[str]) -> str:
 
 
 def _column(values: np.ndarray) -> pa.Array:
-    """Convert a column to Arrow; mixed types become text, and NaN becomes missing."""
+    """Convert a column to Arrow. Mixed types become text, and NaN becomes a missing value."""
     try:
         return pa.array(values, from_pandas=True)
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError):
@@ -420,7 +420,7 @@ def _converted(table: pa.Table, kind: str) -> Any:
 
 
 def _array(columns: Sequence[pa.ChunkedArray]) -> np.ndarray:
-    """Return a 2-d array of the columns: of numbers if all are exact numbers, else of objects with None."""
+    """Return a 2-d array: of numbers if no number loses digits, otherwise of objects with None."""
     numeric = all(pa.types.is_integer(c.type) or pa.types.is_floating(c.type) for c in columns)
     all_integers = all(pa.types.is_integer(c.type) and not c.null_count for c in columns)
     if numeric and (all_integers or all(map(_fits_float, columns))):
@@ -432,7 +432,7 @@ def _array(columns: Sequence[pa.ChunkedArray]) -> np.ndarray:
 
 
 def _fits_float(column: pa.ChunkedArray) -> bool:
-    """Return whether no number of a column loses digits as a float."""
+    """Return whether the numbers of a column lose no digits as floats."""
     if not pa.types.is_integer(column.type):
         return True
     ends = pc.min_max(column)

@@ -281,7 +281,10 @@ class Outlook:
 
 
 def outlook(s: Session, first: FirstPolicy, columns: ColumnGuesses, request: PolicyRequest) -> Outlook:
-    """Search quickly with a first policy, and with a policy in which only recognized columns are known."""
+    """Search quickly with a first policy, and with a policy in which only recognized columns are known.
+
+    The second is left out if it does not retain more.
+    """
     k = check_whole("k", request.k)
     too_few = (first.records, k) if first.records < k else None
     try:
@@ -305,6 +308,8 @@ def outlook(s: Session, first: FirstPolicy, columns: ColumnGuesses, request: Pol
     except ShoalError:
         return now
     then = quick_retained(s, rows, other.policy)
+    if then is not None and now.retained is not None and then <= now.retained:
+        return now
     return replace(now, known=known, retained_then=then)
 
 

@@ -76,7 +76,7 @@ def _reason(problem: Problem, suppressed: int) -> str:
     has_several_nodes = problem.lattice.size > 1
     others = has_several_nodes and not problem.monotone_models
     all_nodes_text = f"all {number_text(problem.lattice.size)} nodes are refused; " if others else ""
-    where = "the most general node" if has_several_nodes else "these levels"
+    where = "the highest levels" if has_several_nodes else "these levels"
     if not problem.acceptable(suppressed):
         return (
             f"{all_nodes_text}at {where} {suppressed:,} of {problem.records:,} "

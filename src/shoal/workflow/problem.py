@@ -362,6 +362,8 @@ def check_columns(policy: Policy, columns: tuple[str, ...]) -> None:
             close = [match for name in missing if (match := nearest(name, others)) is not None]
             message += f" Did you mean {', '.join(map(repr, dict.fromkeys(close)))}?" if close else ""
             message += f" The table has: {', '.join(map(repr, columns))}."
+        else:
+            message += " Give the table of this policy, or the policy of this table."
         raise PolicyError(message)
     unnamed = [name for name in columns if name not in policy.columns]
     if unnamed:

@@ -23,13 +23,13 @@ from shoal.errors import Infeasible
 
 @dataclass(frozen=True)
 class BottomUp(LabelCuts):
-    """Generalize until every model holds, by information lost per anonymity gained."""
+    """Generalize until every model holds; choose steps by information lost per anonymity gained."""
 
     plain_summary: ClassVar[str] = (
         "Starts from the values as they are, and merges where that costs least for the protection."
     )
     guarantee: ClassVar[Guarantee] = Guarantee.ACCEPTABLE
-    """Every class is acceptable, and before the last step some were not; another cut may lose less."""
+    """Every class is acceptable, and some were not before the last step. Another cut may lose less."""
 
     def search(self, problem: Problem, evaluate: Evaluator) -> Evaluation:
         cut = bottom(problem)
@@ -53,7 +53,7 @@ def _best(cut: Cut) -> tuple[ColumnTree, int] | None:
         gained_anonymity = np.maximum(
             0, np.minimum(steps.smallest_class, cut.problem.least_size) - cut.smallest_class
         )
-        scores = steps.gains / np.maximum(gained_anonymity, 1)  # if no anonymity is gained, by the loss alone
+        scores = steps.gains / np.maximum(gained_anonymity, 1)  # without such a gain, by the loss
         first = int(np.lexsort((-gained_anonymity, scores))[0])
         score = float(scores[first]), -float(gained_anonymity[first])
         if best_score is None or score < best_score:

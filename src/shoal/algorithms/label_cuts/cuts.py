@@ -5,8 +5,8 @@ step applies to the whole table and is identified by its upper group. If a group
 same values, a cut uses the child, and there is no step between them.
 
 Lemma: a step down splits only classes with its upper group, and a step up merges only classes with groups
-below it. So no class is changed by two steps of a column, and all steps of a column are evaluated in one pass
-over the combinations.
+below it. So two steps of one column never change the same class, and all steps of a column are evaluated in
+one pass over the combinations.
 """
 
 from __future__ import annotations
@@ -77,9 +77,9 @@ class CutSteps:
 
     tree: ColumnTree
     pairs: IntArray  # (steps,): the number of the upper group and its level
-    refused_records: IntArray  # (steps,): records in refused classes afterwards
-    smallest_class: IntArray  # (steps,): the size of the smallest class afterwards
-    entropy: FloatArray  # (steps,): the entropy of the labels afterwards, in bits
+    refused_records: IntArray  # (steps,): records in refused classes after the step
+    smallest_class: IntArray  # (steps,): the size of the smallest class after the step
+    entropy: FloatArray  # (steps,): the entropy of the labels after the step, in bits
 
     @property
     def gains(self) -> FloatArray:
@@ -219,13 +219,13 @@ class Cut:
         keys: IntArray,
         old_class: IntArray,
     ) -> CutSteps:
-        """Evaluate steps: parts with equal keys form a class; `before` is the class of each part so far."""
+        """Evaluate steps. Parts with equal keys form a class; `old_class` is the class before the step."""
         class_of = numbered(keys)
         classes = Classes(gathered(part, class_of), self.problem.sensitive_info)
         step_of_new_class = np.empty(len(classes), np.int64)
         step_of_new_class[class_of] = step
         number = len(pairs)
-        step_of_class = np.full(len(self.classes), number)  # no step
+        step_of_class = np.full(len(self.classes), number)  # `number`: a class that no step changes
         step_of_class[old_class] = step
         refused = self.problem.violations(classes)
         refused_before = np.where(self.refused, self.classes.sizes, 0)
@@ -326,7 +326,7 @@ def _gains(problem: Problem, column: int, hierarchy: Hierarchy) -> FloatArray:
 
 
 def _bits(groups: IntArray, counts: IntArray) -> FloatArray:
-    """Return the entropy of the labels of each group, times its records.
+    """Return the entropy of the labels of each group, times its number of records.
 
     The arguments have one element per group and label: the group, and the number of records.
     """
@@ -341,7 +341,7 @@ def _per_step(step_of: IntArray, amounts: IntArray | FloatArray, number: int) ->
 
 
 def _steps(upper: IntArray) -> tuple[IntArray, IntArray]:
-    """Return the distinct steps, and the step of each value, or -1."""
+    """Return the distinct steps, and the step of each value; -1 for a value without a step."""
     pairs = np.unique(upper[upper >= 0])
     return pairs, np.where(upper >= 0, np.searchsorted(pairs, upper), -1)
 

@@ -2,8 +2,8 @@
 
 A step replaces one group of one column by its children, in the whole table. In each round, the step is chosen
 that adds most information about the label per lost anonymity. Suppressed records count with the maximum
-entropy of their labels. A step that suppresses more records must lower the total entropy of the labels, or it
-is tried again later.
+entropy of their labels. A step that suppresses more records must lower the total entropy of the labels.
+Otherwise it is tried again later.
 
 Lemma: if models are monotone, a step that is refused is also refused from every lower cut. So it is not tried
 again.
@@ -29,7 +29,7 @@ _ROUNDING = 1e-9  # fewer bits per record than this do not count as a gain
 
 @dataclass(frozen=True)
 class Tds(LabelCuts):
-    """Specialize as long as every model allows, by information gained per anonymity lost."""
+    """Specialize as long as every model holds; choose steps by information gained per anonymity lost."""
 
     plain_summary: ClassVar[str] = (
         "Starts from one group for all, and divides it as long as it helps to predict the label column."
@@ -59,7 +59,7 @@ class Tds(LabelCuts):
 
 
 def _following(cut: Cut, closed: list[set[int]]) -> Cut | None:
-    """Return the best cut one step down, or None; refused steps are closed."""
+    """Return the best cut one step down, or None; steps that are refused are added to `closed`."""
     while True:
         best = _best(cut, closed)
         if best is None:
@@ -68,7 +68,7 @@ def _following(cut: Cut, closed: list[set[int]]) -> Cut | None:
         following = cut.down(tree, pair)
         if following.acceptable:
             return following
-        closed[tree.column].add(pair)  # a model about the whole table refuses it
+        closed[tree.column].add(pair)  # the step is refused by a model about the whole table
 
 
 def _best(cut: Cut, closed: list[set[int]]) -> tuple[ColumnTree, int] | None:

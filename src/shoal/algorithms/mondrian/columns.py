@@ -75,7 +75,7 @@ class _Values(CutColumn):
         column = self.arrangement
         if self.high == self.hierarchy.height:
             return np.zeros(len(column.values), np.int64)
-        # Values with the same rank get the same label, and so the group of the first of them.
+        # Values with the same rank get the same label, so the first of them determines the group of all.
         first = np.unique(column.ranks[column.values], return_index=True)[1]
         return self.hierarchy.groups(self.high)[column.values[first]][column.ranks]
 
@@ -114,7 +114,7 @@ class _WholeGroups(CutColumn):
 
     @property
     def _positions(self) -> FloatArray:
-        """The middle of each group; groups that are not on the scale follow, each one average step higher."""
+        """The middle of each group on the scale; the other groups follow, one average step apart."""
         if not self._scaled or self.hierarchy.positions is None:
             return np.arange(float(len(self._order)))
         values = self.arrangement.values[: self.arrangement.scaled]
@@ -174,7 +174,7 @@ class _WholeGroups(CutColumn):
         return (None, None) if (None, None) in ends else (cell_number(ends[0][0]), cell_number(ends[-1][1]))
 
     def _range(self, cell: Cell) -> CellValue:
-        """Return the first and the last label on the scale, and all other labels."""
+        """Return one label for the groups on the scale, joined with the labels of the other groups."""
         level, members = cell
         on_scale = set(self._order[: self._scaled].tolist()).intersection(members)
         if len(on_scale) < 2:

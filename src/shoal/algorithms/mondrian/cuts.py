@@ -67,7 +67,7 @@ def best_cut(
     if choose == LOSS:
         score = cut.score / (tables.values[column] - 1) * tables.weights[column]
         return RegionCut(cut.parts, score, cut.at, cut.need)
-    score = cost(total)  # whole numbers, whose order does not matter
+    score = cost(total)  # a sum of whole numbers, so it does not depend on their order
     for count in records:
         score -= costs[count] if count < costs.shape[0] else cost(count)
     return RegionCut(cut.parts, score * tables.weights[column], cut.at, cut.need)
@@ -116,7 +116,7 @@ def _cut_by_order(
 
 @compiled
 def _gain(values: IntArray, at: int, left_records: int, total: int) -> int:
-    """Return the gain of a cut after a value: by how much records times ranks decrease."""
+    """Return the gain of a cut after a value: how much the sum of records times covered ranks decreases."""
     last = values.shape[0] - 1
     whole = total * (values[last] - values[0])
     return int(
@@ -199,10 +199,10 @@ def propose(
     choose: int,
     relaxed: bool,
     columns: IntArray,  # (regions,), written: the column to cut
-    ats: IntArray,  # (regions,), written: where
+    ats: IntArray,  # (regions,), written: the rank after which, or the level at which, to cut
     parts: IntArray,  # (regions,), written: the number of parts
     children: RankArray,  # (rows,), written: the part that each row goes to
-    splits: IntArray,  # (regions, 2), written: the row that goes to both sides or -1, its records on the left
+    splits: IntArray,  # (regions, 2), written: the row that is divided, or -1, and its records on the left
 ) -> None:
     """Choose the column and the cut of each region."""
     space = space_for(longest(begins, start, stop), ranks.shape[0], tables)

@@ -124,7 +124,7 @@ def _recoding(
         codes.append(group_of_region[regions])
     if len(rows) > len(problem.counts):
         merged = regions_of(problem.counts, codes, suppressed, rows, sizes)
-    else:  # in the order of the combinations, as sensitive values are
+    else:  # sensitive values are in the order of the combinations
         order = np.argsort(rows)
         merged = regions_of(problem.counts, [code[order] for code in codes], suppressed[order])
     return Recoding.from_regions([h.name for h in problem.hierarchies], column_groups, merged)

@@ -60,7 +60,7 @@ def divide(
     splits: IntArray,  # (regions, 2)
     child_begins: IntArray,  # (children + 1,)
     final_begins: IntArray,  # (regions,): the output position of each final region
-    new_ranks: RankArray,  # written: the next three are like those above
+    new_ranks: RankArray,  # written: this and the next two are like `ranks`, `sizes` and `rows`
     new_sizes: IntArray,
     new_rows: IntArray,
     final_sizes: IntArray,  # written: the rows of final regions
@@ -111,7 +111,7 @@ def _gather(ranks: RankArray, sources: NDArray[np.uint32], new_ranks: RankArray)
 @compiled
 def _in_order(
     children: RankArray,  # (rows,): of one region
-    split: int,  # the row that goes to both sides; below 0: none
+    split: int,  # the row that is divided; below 0 if there is none
     cursors: IntArray,  # (children,): the start of each child
     sources: NDArray[np.uint32],  # written: the rows, child by child
 ) -> tuple[int, int]:

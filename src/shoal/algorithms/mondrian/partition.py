@@ -44,7 +44,7 @@ class Axis:
 
 @dataclass(frozen=True)
 class Partition:
-    """The parts of combinations with their regions, sorted by region and, unless relaxed, by combination."""
+    """Parts of combinations with their regions, sorted by region and, unless relaxed, then by combination."""
 
     rows: IntArray  # (parts,): the combination
     sizes: IntArray  # (parts,): its records in the region
@@ -70,10 +70,10 @@ def partition(
     - `entropy`: the entropy of its values in the region;
     - `loss`: how much its best cut saves, in records times ranks.
 
-    Of equal columns, the one with fewer distinct values is cut, then the first one. A cut by order is as
-    close to the median as allowed; for `loss`, it is where it saves most. A cut by hierarchy creates a region
-    for each group of the highest level that has several groups. If a cut is not allowed, the next best cut of
-    the column is tried, then the next column.
+    Of equal columns, the one with the fewest distinct values is cut, and of these the first one. A cut by
+    order is as close to the median as allowed; for `loss`, it is where it saves most. A cut by hierarchy
+    creates a region for each group of the highest level that has several groups. If a cut is not allowed, the
+    next best cut of the column is tried, then the next column.
 
     `accepts` marks the proposed regions that pass; all of them have at least `least` records. Unless
     `relaxed`, a combination is in one region. If `relaxed`, a cut by order halves the records, a combination
@@ -164,8 +164,8 @@ def _first(counts: Counts, axes: Sequence[Axis], begin: IntArray, *, relaxed: bo
 
 
 def _in_order(ranks: RankArray, values: Sequence[int]) -> IntArray:
-    """Return the order of rows by rank, column by column."""
-    fields = layout([max(1, (count - 1).bit_length()) for count in values][::-1])[::-1]  # the first highest
+    """Return the order of rows by rank, column by column; the first column gets the highest bits."""
+    fields = layout([max(1, (count - 1).bit_length()) for count in values][::-1])[::-1]
     words = np.zeros((fields[0].word + 1, ranks.shape[1]), np.int64)
     for field, column in zip(fields, ranks, strict=True):
         words[field.word] |= column.astype(np.int64) << field.shift

@@ -54,10 +54,10 @@ class RoundCuts:
     """The cuts of the open regions."""
 
     columns: IntArray  # (regions,)
-    ats: IntArray  # (regions,): the rank after which, or the level at which, to cut
+    ats: IntArray  # (regions,): the rank after which to cut, or the level of the groups to cut into
     parts: IntArray  # (regions,): 0 for a final region, 1 for one that is kept undivided
     children: RankArray  # (rows,): the child of its region that each row goes to
-    splits: IntArray  # (regions, 2): the row that goes to both sides or -1, its records on the left
+    splits: IntArray  # (regions, 2): the row that is divided, or -1, and its records on the left
 
     @property
     def firsts(self) -> IntArray:

@@ -20,12 +20,12 @@ class Tables(NamedTuple):
 
     values: IntArray  # (columns,): the number of ranks
     scales: FloatArray  # (columns,): the width of the whole column
-    starts: IntArray  # (columns,): the start of its positions
+    starts: IntArray  # (columns,): where the column's positions start in `positions`
     positions: FloatArray
     heights: IntArray  # (columns,): levels of its hierarchy, up to a single group; 0: cut by order
-    roots: IntArray  # (columns,): the start of its groups, level by level
+    roots: IntArray  # (columns,): where the column's groups start in `groups`, level by level
     groups: RankArray  # numbered in the order of ranks within a level
-    covers: RankArray  # the number of ranks in that group
+    covers: RankArray  # the number of ranks in the group at the same place in `groups`
     weights: FloatArray  # (columns,): factor for the score of each column's cuts
 
 
@@ -92,7 +92,7 @@ class WorkingSpace(NamedTuple):
     lows: IntArray  # (columns,): the smallest rank in the region
     highs: IntArray  # (columns,): the largest rank in the region
     refused: IntArray  # (columns,): the last cut that was refused, or -1
-    tiers: FloatArray  # (columns,): the largest is tried first, equal ones together; below 0: not to be tried
+    tiers: FloatArray  # (columns,): the column with the largest is tried first; below 0: not to be tried
     cells: IntArray  # zeros; functions that write to it set it back to zeros
     keys: IntArray  # this and the next two: buffers for `_sort`
     other: IntArray

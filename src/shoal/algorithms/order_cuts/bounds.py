@@ -1,4 +1,4 @@
-"""Lower bounds of the cost of each class of the head, for every choice of cuts of the tail.
+"""Lower bounds of the cost of each class of the head, for every choice of cuts of the tail (see `tree`).
 
 A cut is *useful* in a class if both sides have k records, or if it may save more than the suppression of one
 side costs. The least cost of a class is reached with useful cuts alone: see the lemma of useless cuts in
@@ -69,7 +69,7 @@ def entries_of(
     return first_entries, lows, cut[:entries], left_records[:entries], useful[:entries]
 
 
-# A cell is a part of a class between useful cuts. (slots,): keys, sizes and first rows of hashed cells
+# A cell is a part of a class between useful cuts. In a hash table, (slots,): keys, sizes and first rows
 ClassCells = tuple[IntArray, IntArray, IntArray]
 # Per class: the floor (the cost of its cells), the bound, and the bound without its best entry.
 # Per entry: a lower bound of the cost of its class if the cut is used.
@@ -80,7 +80,7 @@ MOST_CELLS = 4e18  # the maximum number of cells that 64-bit keys can number
 
 @compiled
 def least_squares(size: int, k: int, records: int, remaining_limit: int) -> float:
-    """Return the least DM of `size` records over all classes: equal sizes, or one record suppressed.
+    """Return the least cost (DM) of `size` records: in classes of equal size, or with one suppressed.
 
     Classes have at least k records, so there are at most size // k of them. The sum of squares is smallest if
     their sizes are equal. A suppressed record costs the number of all records, and every other record costs
@@ -316,7 +316,7 @@ def joined_floors(
     width: int,
     k: int,
 ) -> FloatArray:
-    """Return how much the floor of a class increases (DM) if a useful cut is left out, for each of them."""
+    """Return, for each useful cut, how much the floor of its class (by DM) increases without the cut."""
     first_entries, lows, _, left_records, useful = entries
     all_keys, all_sizes, all_firsts = cells
     columns = codes.shape[0]
@@ -369,7 +369,7 @@ def _join_cells(
             if radix[column] == 1:
                 continue
             code = maps[column, codes[column, row]]
-            for side in range(2):  # the cell below, and the one above if the pair is not counted from there
+            for side in range(2):  # the cell below; also the cell above, unless it counts the pair itself
                 if code + side == 0 or code + side == radix[column]:
                     continue
                 slot = _slot_of(keys, keys[at] + (2 * side - 1) * stride)

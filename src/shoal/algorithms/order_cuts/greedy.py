@@ -73,7 +73,7 @@ class Greedy:
     def _generalized(self, head: Head) -> Head:
         """Remove cuts one by one, as long as too many records are suppressed or the cost decreases.
 
-        The best cut leaves the fewest suppressed records above the limit, and then has the least cost.
+        The best cut leaves the fewest suppressed records above the limit, and among ties has the least cost.
         """
         from shoal.algorithms.order_cuts.steps import removed
         from shoal.algorithms.order_cuts.tables import HEAD, merge
@@ -106,7 +106,7 @@ class Greedy:
         return problem_cuts.head(head.cuts)
 
     def _specialized(self, head: Head) -> Head:
-        """Add cuts one by one, the one that lowers the cost most, within the suppression limit."""
+        """Add cuts one by one within the suppression limit, always the one that lowers the cost most."""
         from shoal.algorithms.order_cuts.steps import added
         from shoal.algorithms.order_cuts.tables import divide
 

@@ -22,13 +22,13 @@ from shoal.errors import OutOfTime
 
 @dataclass(frozen=True)
 class GreedyCuts(OrderCuts):
-    """Generalize, then specialize, from no cut and from random sets of cuts; keep the best."""
+    """Improve the empty set of cuts and random sets, by removing and adding cuts; keep the best set."""
 
     plain_summary: ClassVar[str] = (
         "Chooses break points in ordered columns step by step; quick, without a proof."
     )
     guarantee: ClassVar[Guarantee] = Guarantee.ACCEPTABLE
-    """Every class is acceptable, and adding or removing one cut cannot lower the loss; other sets may."""
+    """Every class is acceptable. Adding or removing one cut cannot lower the loss; another set can."""
 
     def search(self, problem: Problem, evaluate: Evaluator) -> Evaluation:
         """Improve every start; when the time is up, return the best so far."""

@@ -25,7 +25,7 @@ from shoal.errors import OutOfTime
 
 @dataclass(frozen=True)
 class KOptimize(OrderCuts):
-    """Enumerate sets of cuts, bounded and pruned, from the best that a greedy search finds."""
+    """Find the best set of cuts by enumeration with bounds, starting from a greedy search."""
 
     plain_summary: ClassVar[str] = (
         "Tries sets of break points in ordered columns, without those that cannot be better."

@@ -1,4 +1,4 @@
-"""Nodes of the tree over cuts: bounds with and without each cut, and forced decisions."""
+"""Nodes of the tree over cuts (see `tree`): bounds with and without each cut, and forced decisions."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from shoal.core.arrays import BoolArray, FloatArray, IntArray
 from shoal.core.compilation import compiled
 
 _ROUNDING = 1 - 1e-12  # costs with a larger ratio count as equal
-_GAP_SHARE = 0.2  # share of the remaining gap that is added in ranks, so that cuts that add little rank high
+_GAP_SHARE = 0.2  # share of the remaining gap that is added to increases, so that small ones can rank high
 
 
 @compiled
@@ -43,7 +43,7 @@ def measure(
     limit: int,
     suppressed: int,  # records in classes below k, which are not in the table
     incumbent: float,
-    minority: bool,  # whether a record costs 1 if it is not in its class's majority; else its class's size
+    minority: bool,  # True: a record costs 1 outside its class's majority. False: its class's size
 ) -> tuple[float, float, FloatArray, FloatArray, IntArray, BoolArray, FloatArray]:
     """Bound the cost of all sets between head and tail, also with and without each cut of the tail.
 
@@ -181,7 +181,7 @@ def _bounds_of_cuts(
     remaining_limit: int,
     minority: bool,
 ) -> tuple[FloatArray, FloatArray, IntArray, BoolArray, FloatArray]:
-    """Return the values per cut of `measure`, if each class chooses its cuts independently."""
+    """Return the results of `measure` per cut, as if each class could choose its cuts independently."""
     first_entries, _, cut_of, left_records, useful_entry = entries
     floors, bounds, seconds, costs, best_entry, _ = measured
     increase_with = np.zeros(cuts)

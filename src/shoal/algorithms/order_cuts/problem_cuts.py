@@ -40,7 +40,7 @@ class ProblemCuts:
     labels: IntArray  # (rows, labels): the records of each label; (rows, 0) unless `minority`
     k: int
     limit: int  # records that may be suppressed; never all
-    minority: bool  # cost of a record: 1 unless it has its class's majority label; if False, its class size
+    minority: bool  # True: a record costs 1 outside its class's majority. False: its class's size
 
     @cached_property
     def records(self) -> int:

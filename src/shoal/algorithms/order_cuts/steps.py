@@ -112,7 +112,7 @@ def removed(
     for column in range(columns):
         factors[column] = factor
         factor = factor * GOLDEN + np.uint64(2)
-    keys = np.zeros(rows, np.uint64)  # a sum over columns, so that the key of a neighbour is a difference
+    keys = np.zeros(rows, np.uint64)  # sums over columns, so that subtraction gives a neighbour's key
     for column in range(columns):
         for row in range(rows):
             keys[row] += np.uint64(codes[column, row]) * factors[column]

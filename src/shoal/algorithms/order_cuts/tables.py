@@ -1,4 +1,4 @@
-"""Tables of classes: a class is a range of rows, which are divided by adding a cut or merged by removing one.
+"""Tables of classes. A class is a range of rows. Adding a cut divides classes; removing one merges rows.
 
 A class has the records that the chosen cuts (the head) do not separate. Its rows are the parts that the
 undecided cuts (the tail) would separate. The code of a row in a column is the number of cuts of head and tail

@@ -7,15 +7,15 @@ tail together. Classes of fewer than k records are suppressed.
 Lemma (suppression): records that a head suppresses are suppressed by every larger set, because the classes of
 a larger set are parts of those of the head.
 
-Lemma (bound): any other record costs at least as much as in its class under head and tail together, and at
-least k.
+Lemma (bound): any record that is not suppressed costs at least as much as in its class under head and tail
+together, and at least k.
 
 Lemma (useless cuts): let a cut divide each class of the head into a smaller side of b < k records and a
-larger side of a records, with 2a + b <= N for N records in total, or also a < k. Then no set between head and
-tail is better with the cut than without it. The smaller side is suppressed, which costs N for each record.
-Keeping them costs at most 2a + b for each (DM). If a record outside the majority of its class costs 1 (CM),
-keeping it costs at most 1. This holds for each class separately: the least cost of a class is reached with
-cuts that have k records on both sides.
+larger side of a records. Let N be the number of all records, and 2a + b <= N or a < k. Then no set between
+head and tail is better with the cut than without it. The smaller side is suppressed, which costs N for each
+record. Keeping them costs at most 2a + b for each (DM). If a record outside the majority of its class costs 1
+(CM), keeping it costs at most 1. This holds for each class separately: the least cost of a class is reached
+with cuts that have k records on both sides.
 
 Lemma (target): a search that drops every node whose bound is not below a target still visits all sets that
 cost less than the target. If it ends, no set costs less than both the target and the best set. The lower the
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 _FIRST_STEP = 1 / 16  # half of the first step of the target, as a share of the gap at the root
 _GROWTH = 3.0  # a search should have this many times as many nodes as the one before
-_FINAL_GROWTH = 1.1, 6.0  # if the growth that the time allows is in this range, one search uses all the time
+_FINAL_GROWTH = 1.1, 6.0  # if the remaining time allows a growth in this range, one last search uses it all
 _SAFE_SHARE = 0.8  # the share of the remaining time that such a search should take
 _MIN_NODES = 50  # added to numbers of nodes, because small numbers say little about the growth
 
@@ -49,7 +49,7 @@ class _Open:
     """An undecided node of the tree."""
 
     bound: float
-    cut: int  # to decide next
+    cut: int  # the cut to decide next
     state: StateArray
     table: ClassTable = field(repr=False)
     suppressed: int
@@ -62,7 +62,7 @@ class CutTree:
     problem_cuts: ProblemCuts
     best: Head
     nodes: int = 0  # the number of evaluated nodes
-    proven: float = 0.0  # no set of cuts costs less than both this and the best
+    proven: float = 0.0  # no set of cuts costs less than both this bound and the best set
     target: float = 0.0
     stack: list[_Open] = field(default_factory=list)
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from shoal.core.counts.in_memory import InMemoryCounts
 
 WORD_BITS = 63  # the sign bit stays free
-NO_INVERSE = np.empty(0, np.int64)  # passed if the new row of each row is not needed
+NO_INVERSE = np.empty(0, np.int64)  # passed as `inverse` if the new position of each row is not needed
 NO_FIELDS = np.empty((0, 4), np.int64)  # passed if no fields are rewritten
 
 
@@ -34,8 +34,8 @@ class Domain:
 
     name: str
     values: Sequence[object]  # as the engine stores them; a null is None
-    texts: tuple[str | None, ...]  # as hierarchies read them; those that occur only in a population are last
-    codes: IntArray | None = None  # the code of each value; those that occur only in a population are last
+    texts: tuple[str | None, ...]  # as hierarchies read them; texts that occur only in a population are last
+    codes: IntArray | None = None  # the code of each value; values that occur only in a population are last
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -121,7 +121,7 @@ class SensitiveCounts:
 
 @dataclass(frozen=True)
 class SizeHistogram:
-    """The number of records in classes of each measure: class size, or distinct values in a class.
+    """The number of records by a measure of their class: its size, or its number of distinct values.
 
     >>> histogram = SizeHistogram.of(np.array([2, 1, 2]), np.array([5, 3, 4]))
     >>> histogram.values.tolist(), histogram.records.tolist(), histogram.classes
@@ -194,7 +194,7 @@ class Counts(ABC):
 
     @abstractmethod
     def rename_sensitive(self, names: Mapping[str, str]) -> Counts:
-        """Rename sensitive columns; `names` maps new names to old ones, which may repeat."""
+        """Rename sensitive columns; `names` maps each new name to an old one. Old names may repeat."""
 
     @abstractmethod
     def roll_up(self, groups: Mapping[int, IntArray]) -> Counts:

@@ -67,7 +67,7 @@ class Diversity:
         return 0 if self.kind == "recursive" else self.steps
 
     def measures(self, rows: IntArray, counts: IntArray, sizes: IntArray) -> IntArray:
-        """Return the l of each class; `counts` has one entry per sensitive value in the class `rows`."""
+        """Return the l of each class; entry i is a sensitive value, `counts[i]` times in class `rows[i]`."""
         from shoal.core.counts.kernels import measure_diversity
 
         measures = np.bincount(rows, minlength=len(sizes))

@@ -90,7 +90,7 @@ class InMemoryCounts(Counts):
         return SizeHistogram.of(distinct, classes.sizes)
 
     def without(self, column: int) -> tuple[InMemoryCounts, IntArray]:
-        """Drop a column; also return the number of its distinct values in each class of the others."""
+        """Drop a column; also return how many distinct values it has in each class of the others."""
         kept = [other for other in range(len(self.fields)) if other != column]
         values = replace(self, sizes=np.ones_like(self.sizes))
         # Both projections group the same keys, so the classes have the same order.
@@ -205,7 +205,7 @@ def of_sizes(sizes: IntArray, sensitive: Mapping[str, SensitiveCounts] | None = 
 def from_joint(
     widths: Sequence[int],  # bits of each quasi-identifier
     sensitive: Mapping[str, int],  # bits of each sensitive column
-    keys: IntArray,  # (words, rows): the quasi-identifiers' fields, then the sensitive ones'
+    keys: IntArray,  # (words, rows): the fields of the quasi-identifiers, then of the sensitive columns
     sizes: IntArray,  # (rows,)
 ) -> InMemoryCounts:
     """Create counts from keys that an engine has grouped by quasi-identifiers and sensitive columns."""

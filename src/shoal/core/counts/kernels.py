@@ -26,7 +26,7 @@ def roll_up_word(
     counts: IntArray,  # (rows,)
     fields: IntArray,  # (fields, 4): word (0), shift, mask, where the field's map begins
     maps: IntArray,  # group of each code, one field's map after the other
-    inverse: IntArray,  # (rows,) receives each row's new row, or (0,) if it is not needed
+    inverse: IntArray,  # (rows,) receives the position of each row in the result, or (0,) if it is not needed
 ) -> tuple[IntArray, IntArray]:
     """Map fields of one-word keys to groups and sum the counts of equal keys."""
     rows = keys.shape[0]
@@ -46,7 +46,7 @@ def roll_up_words(
     counts: IntArray,  # (rows,)
     fields: IntArray,  # (fields, 4): word, shift, mask, where the field's map begins
     maps: IntArray,  # group of each code, one field's map after the other
-    inverse: IntArray,  # (rows,) receives each row's new row, or (0,) if it is not needed
+    inverse: IntArray,  # (rows,) receives the position of each row in the result, or (0,) if it is not needed
 ) -> tuple[IntArray, IntArray]:
     """Map fields of keys of several words to groups and sum the counts of equal keys."""
     words, rows = keys.shape
@@ -178,8 +178,8 @@ def add_up_cells(keys: IntArray, counts: IntArray, size: int) -> tuple[IntArray,
 class Output(NamedTuple):
     """The histograms of several nodes, one after the other."""
 
-    kept: int  # the bits of a key that identify a class; the others are a sensitive code. -1: no such code
-    ends: IntArray  # (nodes + 1,): the number of nodes, then where the values of each node end
+    kept: int  # the bits of a key that identify a class; the other bits are a sensitive code. -1: no code
+    ends: IntArray  # (nodes + 1,): first the number of nodes, then the end of each node's values
     classes: IntArray  # (nodes,)
     values: IntArray  # (room,): the measures of classes, ascending within a node
     records: IntArray  # (room,): the records in classes of that measure
@@ -241,7 +241,7 @@ def measure_diversity(
     rows: IntArray,  # (entries,): the class of each entry, which is a sensitive value in a class
     counts: IntArray,  # (entries,): the number of its records
     sizes: IntArray,  # (classes,)
-    measures: IntArray,  # (classes,): distinct values; becomes the l of each class in steps
+    measures: IntArray,  # (classes,): on entry the number of distinct values, on return the l in steps
     kind: int,
     c: float,
     steps: int,
@@ -282,7 +282,7 @@ def measure_diversity(
 
 @compiled
 def _sort(keys: IntArray, values: IntArray) -> None:
-    """Sort keys in place, and values with them, by Shell sort, because most arrays are short."""
+    """Sort keys, and the values with them, in place. Most arrays are short, so Shell sort is fast enough."""
     gap = 1
     while gap < keys.shape[0] // 3:
         gap = 3 * gap + 1

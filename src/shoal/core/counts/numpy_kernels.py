@@ -137,7 +137,7 @@ def measure_diversity(
         totals, ends = np.cumsum(counts[order]), np.cumsum(measures)
         row = rows[order]
         tails = totals - (totals[ends - 1] - sizes)[row]
-        enough = counts[order][ends - 1][row] < c * tails  # stays true, because tails grow
+        enough = counts[order][ends - 1][row] < c * tails  # once true, it stays true, because tails grow
         measures[:] = np.bincount(row[enough], minlength=len(sizes))
     np.minimum(measures, MOST_L, out=measures)
 

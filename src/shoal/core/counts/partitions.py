@@ -57,7 +57,7 @@ def _slots(rows: int) -> int:
 def roll_up_many(
     keys: IntArray,  # (rows,)
     counts: IntArray,
-    kept: int,  # the bits of a key that are kept; the others are cleared first
+    kept: int,  # the bits of a key that are kept; all other bits are cleared first
     fields: IntArray,  # (fields, 3): shift, mask, where the field's map begins
     maps: IntArray,  # concatenated: the group of each code of each field
     cells: int,  # upper bound on the number of distinct keys afterwards
@@ -113,7 +113,7 @@ def _in_partitions(
     out_counts: IntArray,
     space: RollUpBuffers,
 ) -> int:
-    """Group each partition; rows keep their order, whatever the chunks are."""
+    """Group each partition; the order of the result does not depend on the chunks."""
     totals = sizes.sum(axis=0)
     begins = np.cumsum(totals) - totals
     positions = begins + np.cumsum(sizes, axis=0) - sizes

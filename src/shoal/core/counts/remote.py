@@ -39,7 +39,7 @@ class Store(ABC):
 
     @abstractmethod
     def size_counts(self, maps: Mapping[int, IntArray], kept: Sequence[int]) -> tuple[IntArray, IntArray]:
-        """Group like `grouped`; return the sizes that occur, ascending, and how many groups have each."""
+        """Group like `grouped`; return the sizes of groups, ascending, and how many groups have each size."""
 
     @abstractmethod
     def distinct_counts(
@@ -73,8 +73,8 @@ class RemoteCounts(Counts):
         self.store = store
         self.sensitive_fields = dict(sensitive_fields)  # the fields of sensitive columns, by name
         self.memory = memory
-        self.columns = tuple(columns)  # of the store
-        self.maps = dict(maps or {})  # by column of the store
+        self.columns = tuple(columns)  # numbers of columns in the store
+        self.maps = dict(maps or {})  # by number of the column in the store
 
     def __repr__(self) -> str:
         return f"RemoteCounts({len(self.columns)} columns, {self.records} records)"
@@ -114,7 +114,7 @@ class RemoteCounts(Counts):
 
     @property
     def rows_read(self) -> int:
-        """All rows of the store: an aggregate query reads them."""
+        """The number of rows of the store, because an aggregate query reads all of them."""
         return self.store.combinations
 
     @property
@@ -187,7 +187,7 @@ class RemoteCounts(Counts):
 
     @property
     def _fits_in_memory(self) -> bool:
-        """Whether all combinations fit in memory; they are counted only if an upper bound is too large."""
+        """Whether all combinations fit in memory; an upper bound is tried first, because counting is slow."""
         codes = [
             int(self.maps[field].max()) + 1 if field in self.maps else self.store.sizes[field]
             for field in (*self.columns, *self._distinct_fields)

@@ -1,14 +1,14 @@
 """Subsets of columns: a subset is counted from the counts of a superset.
 
-A set of columns is a sorted tuple of their indices. The *measure* of a class is its size, or its l for a
-sensitive column, or both: its size if its l is large enough, and 0 otherwise. The *k* of a set, for a limit
-of suppressed records, is the largest measure such that at most that many records are in classes below it
+A set of columns is a sorted tuple of their indices. A class has a *measure*: its size, its l for a sensitive
+column, or a combination of both (its size if its l is large enough, else 0). Given a limit of suppressed
+records, the *k* of a set is the largest measure for which all classes below it may be suppressed
 (Zare-Mirakabad, Jantan and Bressan 2008).
 
 Lemma: the k of a superset is never larger. Each class of the superset is contained in a class of the set, so
 its measure is not larger. Every record in a class below k therefore stays in such a class. For entropy and
 recursive l-diversity, a part of a class may have a larger l than the class, but at least one part has not. So
-for these the lemma holds only if nothing is suppressed.
+for these two kinds, the lemma holds only if nothing is suppressed.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ ColumnIndices = tuple[int, ...]
 Judge = Callable[["Curve"], T]  # returns the value that is stored for a set
 
 _MANY = 1 << 14  # number of combinations above which several threads are faster
-_BATCH, _PART = 1024, 8  # number of sets handed out at once, and to one thread
+_BATCH, _PART = 1024, 8  # number of sets that are evaluated at once, and by one thread at once
 _MOST_OF_SIZE = 1 << 20  # maximum number of sets of one size that are counted
 _MOST_HELD = 1 << 21  # maximum number of sets whose result is kept in memory: about 700 MB
 
@@ -61,7 +61,7 @@ class Curve:
         return int(self.below[-1])
 
     def reached(self, limit: int) -> int:
-        """Return the largest k with a remaining class and at most `limit` records in smaller ones."""
+        """Return the largest k that some class reaches with at most `limit` records in classes below it."""
         return int(self.measures[np.searchsorted(self.below[:-1], limit, side="right") - 1])
 
     def records_below(self, k: int) -> int:
@@ -153,7 +153,7 @@ class Search(Generic[T]):
 
     whole: T  # the value for all columns together
     safe: dict[ColumnIndices, T] = field(default_factory=dict)
-    unsafe: dict[ColumnIndices, T] = field(default_factory=dict)  # with pruning: every subset is safe
+    unsafe: dict[ColumnIndices, T] = field(default_factory=dict)  # with pruning: all their subsets are safe
     counts: int = 0  # number of sets counted
     complete: bool = False
     full_size: int = 0  # all sets up to this size were counted or contain an unsafe one
@@ -205,7 +205,7 @@ def search(
                 limits.tell(f"sets of {size}", done, len(level))
                 if limits.over() or result.counts == _MOST_HELD:
                     return result
-            if len(level) == _MOST_OF_SIZE:  # there may be more of this size
+            if len(level) == _MOST_OF_SIZE:  # more sets of this size may exist
                 return result
             result.full_size = size
             level = list(islice(_joined(extended, limits), _MOST_OF_SIZE)) if size != max_size else []
@@ -223,8 +223,8 @@ def every_set(
 ) -> tuple[dict[ColumnIndices, T], bool]:
     """Evaluate every set of at most `max_size` columns, each counted from a set with one more column.
 
-    A set is counted once, depth first, from the set that also has the first column that it lacks. Columns
-    with few values are first, so that the largest branches start with the fewest combinations.
+    Each set is counted once, depth first, from the set with one more column: the first column that it lacks.
+    Columns with few values are first, so that the largest branches start with the fewest combinations.
     """
     width = {c: f.mask for c, f in zip(source.columns, source.counts.fields, strict=False)}
     order = sorted(source.columns, key=lambda column: width[column])
@@ -252,7 +252,7 @@ def every_set(
 
 
 def _dropped(positions: ColumnIndices) -> Iterator[ColumnIndices]:
-    """Yield the sets without one position, for positions before which none is missing."""
+    """Yield the sets without one position; all positions before it must be present."""
     for index, position in enumerate(positions):
         if index != position or len(positions) == 1:
             return

@@ -40,9 +40,9 @@ class Builder(ABC):
     top: bool = True
     """Add a last level with the one group `*`."""
     unknown: tuple[str, ...] = ()
-    """Codes such as `99` or `U` that join the others only at the top."""
+    """Codes such as `99` or `U`, which join other groups only at the top."""
     uncovered: str | None = None
-    """The label of a group of all values that the rule does not cover; without it, they are an error."""
+    """The label of one group for all values that the rule does not cover; without it, they are an error."""
 
     keyword: ClassVar[str]
     needs_counts: ClassVar[bool] = False
@@ -123,7 +123,7 @@ class Builder(ABC):
         return floats_of(map(self.number, texts))
 
     def positions_by_scale(self, texts: Sequence[str]) -> Mapping[str, FloatArray]:
-        """Return the positions of texts from another source, on each scale that may be theirs."""
+        """Return the positions of texts from another source, on each scale that they may have."""
         return {"number": floats_of(map(number_of, texts))}
 
     def rewritten(self, texts: Sequence[str], *, months_first: bool = False) -> Mapping[str, str]:
@@ -271,7 +271,7 @@ def plain_numbers(texts: Sequence[str]) -> FloatArray | None:
 
 
 def decimal_of(texts: Sequence[str]) -> str | None:
-    """Return the decimal sign of texts that are all numbers; None if they are not, or if it is ambiguous.
+    """Return the decimal sign of texts that are all numbers; None if it is ambiguous, or for other texts.
 
     A comma before three digits may separate thousands. Another text must then show that it is a decimal sign.
 

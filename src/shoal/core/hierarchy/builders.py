@@ -43,7 +43,7 @@ class Flat(Builder):
         return {"day": days, "number": numbers}
 
     def rewritten(self, texts: Sequence[str], *, months_first: bool = False) -> Mapping[str, str]:
-        """Write dates as ISO dates and numbers with a point; eight digits are a date if all texts are."""
+        """Write dates as ISO dates, numbers with a point; eight digits are a date if all texts have eight."""
         compact = [len(text) == 8 and text.isascii() and text.isdigit() for text in texts]
         candidates = (
             texts

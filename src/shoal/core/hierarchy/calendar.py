@@ -31,7 +31,7 @@ from shoal.core.hierarchy.dates import (
 from shoal.core.hierarchy.hierarchy import TOP, Hierarchy
 from shoal.errors import HierarchyError
 
-# Every unit consists of whole units of each finer one.
+# Every unit is made up of whole units of each finer unit.
 DATE_UNITS: dict[str, Callable[[date], str]] = {
     "day": lambda day: day.isoformat(),
     "week_of_month": lambda day: f"{day:%Y-%m} week {(day.day - 1) // 7 + 1}",
@@ -80,9 +80,9 @@ class Dates(Builder):
     format: str | None = None
     """The format of dates, such as `%d.%m.%Y`; by default `2025-01-31`. A time such as `14:05` may follow."""
     bottom_coding: Decimal | None = None
-    """A year: every date before it is one group."""
+    """A year. All dates before it are one group."""
     latest: date | None = None
-    """The last day that a date with a two-digit year can be; `05.03.61` is in the 100 years before it."""
+    """The last possible day of dates with a two-digit year: `05.03.61` is in the 100 years before it."""
 
     keyword: ClassVar[str] = "dates"
     scale: ClassVar[str | None] = "day"
@@ -210,7 +210,7 @@ class Times(Builder):
 
 
 def _advice(values: Sequence[str]) -> str:
-    """Advise what to do about values that are not dates; if there are many, they are not codes."""
+    """Advise what to do about values that are not dates; more than `_MAX_CODES` values cannot be codes."""
     if 2 * sum(map(has_short_year, values)) > len(values):
         return f"In most of them the year has two digits: {_AMBIGUOUS_CENTURY}"
     if len(values) <= _MAX_CODES:

@@ -178,7 +178,7 @@ def _with_month_numbers(texts: Sequence[str]) -> list[str]:
 
 
 def day_or_time(texts: Sequence[str], style: str | None = None) -> Moments:
-    """Parse texts in a format; if it has no time, a time may follow the date."""
+    """Parse texts in a format; if the format has no time, a time may follow the date."""
     if not style or _HAS_TIME.search(style):
         return moments(texts, style)
     result = moments(texts, style)
@@ -262,7 +262,7 @@ def without_time(style: str) -> str:
 def styles_of(texts: Sequence[str]) -> Iterator[str | None]:
     """Yield the usual formats that all texts fit, the most likely first; None stands for ISO dates.
 
-    The last ones are formats of days for texts of which only some have a time.
+    Formats of days come last; texts of which only some have a time fit these, too.
 
     >>> list(styles_of(["05.03.2024", "06.03.2024"]))[0], list(styles_of(["2024-03-05", "05.03.2024"]))
     ('%d.%m.%Y', [])
@@ -278,7 +278,7 @@ def styles_of(texts: Sequence[str]) -> Iterator[str | None]:
 
 
 def _parses_all(parse: Callable[..., Moments], texts: Sequence[str], style: str | None) -> bool:
-    """Return whether all texts can be parsed; the first one is tried alone, because it often cannot."""
+    """Return whether all texts can be parsed; parse the first text alone, because most formats fail there."""
     return all(not np.isnat(parse(part, style)).any() for part in (texts[:1], texts[1:]))
 
 

@@ -33,13 +33,13 @@ class Hierarchy:
     steps: tuple[IntArray, ...] = field(repr=False)  # steps[l-1]: the group at l of each group at l-1
     labels: tuple[tuple[str, ...], ...] = field(repr=False)  # label of each group, per level
     leaves: tuple[IntArray, ...] = field(repr=False)  # number of values that each group covers, per level
-    size: int  # number of values of the column: of all listed ones, or else of those in the table
+    size: int  # number of values of the column: of those that the rule lists, or else of those in the table
     bounds: tuple[tuple[Bounds, ...], ...] | None = field(default=None, repr=False)  # of groups of numbers
     null: int | None = None  # the code of missing values
     # (values,): the position of each value on the scale, nan if it has none; None if the column has no scale
     positions: FloatArray | None = field(default=None, repr=False)
     measures: bool = (
-        True  # whether values at one position are equal, as 5 and 5.0 are; codes 0 and -0 are not
+        True  # whether values at one position are equal, such as 5 and 5.0, but not the codes 0 and -0
     )
 
     @property

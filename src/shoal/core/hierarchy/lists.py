@@ -53,7 +53,7 @@ class Listed(Builder):
 
 @dataclass(frozen=True)
 class Tree(Listed):
-    """A tree of groups, with lists of values; a value with fewer groups above it changes at higher levels."""
+    """A tree of groups with lists of values; a value with few groups above it changes only at high levels."""
 
     tree: Any = field(default=None, metadata={"takes": "mapping of groups"})
     """The groups, with the groups or values below each."""
@@ -145,7 +145,7 @@ class Csv(Listed):
 
 @dataclass(frozen=True)
 class Order(Listed):
-    """Values in a given order, grouped by a number of values per level, each a multiple of the one before."""
+    """Values in a given order, in groups of neighbours; each group size is a multiple of the one before."""
 
     order: tuple[str, ...] = ()
     """Every value, in its order."""
@@ -156,7 +156,7 @@ class Order(Listed):
     scale: ClassVar[str | None] = "place"
 
     def listed(self) -> Mapping[str, Labels]:
-        """Return every value with the labels of its runs, which name the first and last value."""
+        """Return every value with the labels of its groups, which name their first and last value."""
         return self._listed
 
     @cached_property
@@ -178,7 +178,7 @@ class Order(Listed):
         return {value: index for index, value in enumerate(self.order)}
 
     def _runs(self, size: int) -> list[str]:
-        """Return the labels of the runs of `size` values, in order."""
+        """Return the labels of groups of `size` consecutive values, in order."""
         runs = (self.order[start : start + size] for start in range(0, len(self.order), size))
         return [run[0] if len(run) == 1 else f"{run[0]}..{run[-1]}" for run in runs]
 

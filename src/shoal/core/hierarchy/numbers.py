@@ -87,7 +87,7 @@ class Banded(Builder):
         raise TypeError(type(self).__name__)
 
     def keys(self, numbers: IntArray, scale: Callable[[Decimal], int]) -> Iterator[IntArray]:
-        """Yield one key per number, several times; numbers with the same keys are in the same bands."""
+        """Yield arrays with one key per number; numbers with equal keys in each array share all bands."""
         raise TypeError(type(self).__name__)
 
     def is_unknown(self, text: str) -> bool:
@@ -210,11 +210,11 @@ class Intervals(Banded):
     intervals: tuple[Decimal, ...] = ()
     """The width at each level from 1 up, above 0."""
     origin: Decimal = Decimal(0)
-    """Where a band begins."""
+    """A number at which a band begins."""
     bottom_coding: Decimal | None = None
-    """Everything below is one group."""
+    """All numbers below this one are one group."""
     top_coding: Decimal | None = None
-    """This and everything above is one group."""
+    """This number and all numbers above it are one group."""
     split: tuple[tuple[Decimal, ...], ...] = ()
     """Levels above the widths: bands are joined between these numbers. One number, a list, or a list
     per level, each with some numbers of the list before. A band must begin at each number."""

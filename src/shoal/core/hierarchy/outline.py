@@ -50,7 +50,7 @@ def _level(hierarchy: Hierarchy, level: int) -> tuple[object, ...]:
 
 
 def _evenly_spaced(items: Sequence[int], count: int) -> Sequence[int]:
-    """Return at most `few` items, evenly spread."""
+    """Return at most `count` items, evenly spread."""
     if len(items) <= count:
         return items
     return [items[index * (len(items) - 1) // (count - 1)] for index in range(count)]
@@ -129,7 +129,7 @@ def _branch(hierarchy: Hierarchy, level: int, group: int) -> Branch:
 
 
 def _largest_branches(branches: list[Branch], level: int, max_branches: int) -> list[Branch]:
-    """Return the largest branches, in their order, and one branch for all others."""
+    """Return the largest branches, in their order, and one branch for all the rest."""
     if len(branches) <= max_branches:
         return branches
     by_size = sorted(range(len(branches)), key=lambda index: (-branches[index].values, index))

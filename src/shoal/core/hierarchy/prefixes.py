@@ -23,7 +23,7 @@ class Prefix(Builder):
     prefix: tuple[int, ...] = ()
     """The number of characters kept at each level from 1 up, each 1 or more."""
     together: tuple[str, ...] = ()
-    """Prefixes of the first length that are one group, from level 1 to the top."""
+    """Prefixes of the first length that form one group, from level 1 to the top."""
     label: str = _LABEL
     """The label of that group."""
     pad: tuple[int, ...] = ()

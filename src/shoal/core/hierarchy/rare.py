@@ -23,14 +23,14 @@ Threshold = int | Decimal  # number of records, or a share of the records
 
 @dataclass(frozen=True)
 class RareValues(Builder):
-    """One group of all values that are rarer than a threshold, with more of them at each level."""
+    """One group of all values that are rarer than a threshold; the threshold rises from level to level."""
 
     rare: tuple[Threshold, ...] = ()
-    """The threshold at each level from 1 up: `1%` of the records that have a value, or a number of them."""
+    """The threshold at each level from 1 up: a share (`1%`) or a number of the records that have a value."""
     label: str = "other"
-    """The label of the group; no value of the column may be written like it."""
+    """The label of the group; it must differ from all values of the column."""
     kept: tuple[tuple[str, ...], ...] | None = None
-    """The values outside the group at each level, as a recipe stores them; without it, they are counted."""
+    """The values outside the group at each level, as a recipe stores them; by default, they are computed."""
 
     keyword: ClassVar[str] = "rare"
     needs_counts: ClassVar[bool] = True

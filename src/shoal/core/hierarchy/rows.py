@@ -115,7 +115,7 @@ def parse_rows(data: bytes) -> Rows | None:
 
 
 def _line(data: bytes, start: int) -> tuple[str, int]:
-    """Return the line that begins at byte `begun`, and the position of the next line."""
+    """Return the line that begins at byte `start`, and the position of the next line."""
     end = data.find(b"\n", start) + 1 or len(data)
     return data[start:end].decode("utf-8", "replace"), end
 

@@ -250,7 +250,7 @@ class Tags:
 
 
 def minimal(members: BoolArray) -> BoolArray:
-    """Keep the members that have no member one step below; `members` contains all nodes above a member."""
+    """Keep members without a member one step below; `members` must contain all nodes above a member."""
     kept = members.copy()
     for axis in range(members.ndim):
         leading = (slice(None),) * axis

@@ -96,7 +96,7 @@ class RollupCache:
         return rolled
 
     def _nearest(self, target: Node) -> tuple[int, Node]:
-        """Find a cached node that equals the target before some position and is below it there."""
+        """Find a cached node that has the target's levels, then one lower level, then only lowest levels."""
         cached = self._cached
         if target in cached:
             cached.move_to_end(target)
@@ -157,9 +157,9 @@ class RemoteRollupCache(RollupCache):
         return {c: h.between(a, b) for c, (h, a, b) in enumerate(pairs) if a < b}
 
     def _fetch_below(self, node: Node) -> int | None:
-        """Fetch the counts of a node below, as low as they are estimated to fit; return their index.
+        """Fetch the counts of the lowest node below whose counts are estimated to fit; return their index.
 
-        Return None if no counts fit. After an estimate that was too low, later ones are higher.
+        Return None if no counts fit. After an estimate that was too low, later estimates are increased.
         """
         while (low := self._lowest(node)) is not None:
             self.cost.add_read(self.base.rows_read, sum(level > 0 for level in low))
@@ -181,7 +181,7 @@ class RemoteRollupCache(RollupCache):
             self._fetched.pop(0)
 
     def _lowest(self, node: Node) -> Node | None:
-        """Lower each column as far as the classes are estimated to fit, the last in the order first."""
+        """Lower the columns, the last one in the order first, as far as the classes are estimated to fit."""
         if not self._estimate(node):
             return None
         levels = list(node)

@@ -201,8 +201,8 @@ class Walk:
         """Return how the records of nodes are distributed over their classes.
 
         `indices` has the shape (nodes, axes) and is in descending order. `kept` is the mask of the key bits
-        that identify a class; the other bits are a sensitive code, and the measure combines size and l. If it
-        is -1, classes are measured by size. `most` is the maximum number of different measures per node.
+        that identify a class. The other bits are a sensitive code, and the measure combines size and l. If
+        `kept` is -1, classes are measured by size. `most` is the maximum number of measures per node.
         """
         selected = np.zeros(self.tree.strides[0] + 1, np.int64)
         selected[1 + np.ravel_multi_index(tuple(indices[:, self.order].T), self.shape)] = 1
@@ -272,7 +272,7 @@ def _with_space(state: kernels.State) -> kernels.State:
 
 
 def _digits(shape: Sequence[int]) -> tuple[IntArray, int]:
-    """Pack the levels of each node into a number, with a free bit above each; also return these bits."""
+    """Pack the levels of each node into a number, with a free bit above each; also return the free bits."""
     digits, free, used = np.zeros(shape, np.int64), 0, 0
     for axis, levels in enumerate(shape):
         level = np.arange(levels).reshape([-1 if a == axis else 1 for a in range(len(shape))])

@@ -32,9 +32,9 @@ from shoal.core.compilation import compiled, inlined, inner
 from shoal.core.counts.kernels import Output, group, rewrite, spread_classes, table_size
 from shoal.core.counts.partitions import RollUpBuffers, roll_up_many, sums_of_many
 
-BY_SIZE, BY_LOSS, EVERY, LIST = range(4)  # a prefix is skipped by facts 1 and 2, by 1 and 3, or never
-DEPTH, NODES, ACCEPTED, ROWS, COST, BEST, SUPPRESSED, NEEDED, USED = range(9)  # the numbers of a walk
-LOSS, SCORE = range(2)  # its values
+BY_SIZE, BY_LOSS, EVERY, LIST = range(4)  # facts that skip a prefix: 1 and 2; 1 and 3; none; none
+DEPTH, NODES, ACCEPTED, ROWS, COST, BEST, SUPPRESSED, NEEDED, USED = range(9)  # positions in `State.numbers`
+LOSS, SCORE = range(2)  # positions in `State.values`
 OUTPUT, NODE = -1, -2  # values of NEEDED that are not a size: the output is full, or a node is reached
 _EQUAL = 1e-12  # losses with at most this relative difference are a tie
 
@@ -70,15 +70,15 @@ class State(NamedTuple):
 
     keys: IntArray  # (room,): the tables of prefixes, one after the other
     counts: IntArray
-    slots: IntArray  # the hash table that groups
+    slots: IntArray  # the hash table for grouping
     moved: IntArray  # (rows,): keys before they are grouped
     scattered: IntArray  # (2, rows), of large tables: keys and counts by partition
     spare_keys: IntArray  # (2, rows): temporary tables
     spare_counts: IntArray
-    begin: IntArray  # (axes, levels + 1): where the table of each level begins; last, that of the prefix
-    length: IntArray  # (axes, levels + 1): 0 where there is none
+    begin: IntArray  # (axes, levels + 1): where the table of each level begins; last, the table of the prefix
+    length: IntArray  # (axes, levels + 1): 0 if there is no table
     bounds: FloatArray  # (axes, levels + 1): the loss of the low node without suppression
-    at: IntArray  # (axes,): the levels of the prefix, and 0
+    at: IntArray  # (axes,): the levels of the prefix, then 0
     goal: IntArray  # (2, axes): levels to reach, or to start from
     next: IntArray  # (axes,): one more than the next level; -1 if a depth is not open
     mark: IntArray  # (axes,): the space that was used when a depth was opened
@@ -366,7 +366,7 @@ def _leaf(tree: PrefixTree, objective: Objective, state: State, depth: int, leve
 def _enter_by_loss(
     tree: PrefixTree, objective: Objective, state: State, depth: int, level: int, begin: int, end: int
 ) -> bool:
-    """Count the join of the open nodes, again and again, until no node is open or the join is accepted."""
+    """Count the join of the open nodes repeatedly, until no node is open or the join is accepted."""
     source, rows = state.begin[depth, -1], state.length[depth, -1]
     keys, counts = state.keys[source : source + rows], state.counts[source : source + rows]
     state.numbers[USED] = state.mark[depth]

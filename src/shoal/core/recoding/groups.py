@@ -33,8 +33,8 @@ class Groups:
     """The groups of one column."""
 
     labels: ReleasedLabels | None  # None: values are released unchanged; each is a group
-    leaves: IntArray  # (groups,): the number of the column's values that each covers
-    records: IntArray  # (groups,): the number of records of the table with one of these values
+    leaves: IntArray  # (groups,): the number of the column's values that a group covers
+    records: IntArray  # (groups,): the number of records of the table with one of its values
     cover: Callable[[int], Cover] = field(compare=False, repr=False)  # what a group covers
     levels: IntArray | None = None  # (groups,): None if some group has no level
     blank: int | None = None  # the group of cells that are blanked

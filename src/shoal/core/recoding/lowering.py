@@ -27,7 +27,7 @@ from shoal.core.lattice.lattice import Node
 from shoal.core.problem import Problem
 from shoal.core.recoding import groups
 
-_MIN_GAIN = 1e-9  # added to every gain: a step without gain is made, too, as steps with a gain may follow
+_MIN_GAIN = 1e-9  # added to every gain, so that steps without gain are made, too; a gain may follow
 
 
 def lower_levels(
@@ -75,7 +75,7 @@ class _Regions:
     problem: Problem
     levels: IntArray  # (columns, combinations)
     suppressed: BoolArray  # (combinations,)
-    region_of: IntArray  # (combinations,): the region of each
+    region_of: IntArray  # (combinations,): the region of each combination
     number: int  # of regions
 
 

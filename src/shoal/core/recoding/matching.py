@@ -1,7 +1,8 @@
 """Matching: apply a saved recoding by regions to new data.
 
 A combination is assigned to the narrowest class that covers all its values. Combinations that no class covers
-are suppressed, and so are classes that a model refuses in the new data.
+are suppressed, and so are classes that a model refuses in the new data. The *slot* of a value is its position
+among the sorted values of its column.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ def first_cover(
     column: int,  # the column of the lookup tables `starts` and `candidates`
     starts: IntArray,  # as `classes_at` returns them
     candidates: IntArray,
-    extents: IntArray,  # this and the next two: see `covers`
+    extents: IntArray,  # this and the next two are the last parameters of `covers`
     scaled: IntArray,
     members: BoolArray,
 ) -> IntArray:
@@ -58,7 +59,7 @@ def first_cover(
 def classes_at(
     column: int, slots: int, groups: IntArray, extents: IntArray, scaled: IntArray, members: BoolArray
 ) -> tuple[IntArray, IntArray]:
-    """Return the classes that cover each slot of a column, by slot, and where those of each slot start.
+    """Return the classes that cover each slot of a column, slot by slot, and where those of each slot start.
 
     `groups` has the shape (columns, classes).
     """
@@ -152,7 +153,7 @@ def matched(evaluate: Evaluator, saved_recoding: Saved) -> Evaluation:
             hierarchy, counts = problem.hierarchies[index], problem.value_counts[index]
             column_groups[index], _ = groups_of_levels(hierarchy, counts, [0], bounds=False, blanks=False)
             codes[index] = problem.counts.codes(index)
-    if uncovered.any():  # a suppressed record may have any value
+    if uncovered.any():  # suppressed records get the group of all values
         codes = [
             np.where(uncovered, len(groups.leaves), groups_of_rows)
             for groups, groups_of_rows in zip(column_groups, codes, strict=True)
@@ -172,7 +173,7 @@ def matched(evaluate: Evaluator, saved_recoding: Saved) -> Evaluation:
 
 
 def covering(hierarchy: Hierarchy, covers: Sequence[Cover]) -> BoolArray:
-    """Return which groups cover the value of a hierarchy that has only one, (groups,)."""
+    """Return which groups cover the only value of a hierarchy, (groups,)."""
     column = _ColumnCovers.of(arranged(hierarchy, np.ones(1, np.int64)), covers)
     covered: BoolArray = column.value_counts > 0
     return covered

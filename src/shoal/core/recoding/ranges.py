@@ -70,7 +70,7 @@ class Arrangement:
 
     @cached_property
     def positions(self) -> FloatArray:
-        """The position of each rank, ascending; values that are not on the scale follow after a step."""
+        """The position of each rank, ascending; values that are not on the scale come one step later."""
         if not self.scaled or self.hierarchy.positions is None:
             return np.arange(float(len(self.values)))
         on_scale = np.unique(self.hierarchy.positions[self.values[: self.scaled]])
@@ -130,7 +130,7 @@ class Arrangement:
         top = self.hierarchy.height
         used = np.unique(levels[levels <= top]).tolist()
         groups, maps = groups_of_levels(self.hierarchy, self.counts, used, bounds=False, blanks=False)
-        codes = np.full(len(low), len(groups.leaves))  # the code of the group that _with_top adds
+        codes = np.full(len(low), len(groups.leaves))  # code of the group that `_with_top` adds
         for level in used:
             at_level = levels == level
             codes[at_level] = maps[level][self.values[low[at_level]]]

@@ -134,7 +134,7 @@ class Recoding:
         return cls(tuple(columns), (), labels, column_groups=tuple(column_groups), regions=regions)
 
     def suppressing(self, keys: IntArray) -> Recoding:
-        """Return this recoding with the classes of these keys suppressed; the keys are stored sorted."""
+        """Return this recoding with the classes of these keys suppressed; the keys are sorted first."""
         return replace(self, suppressed=keys[:, np.lexsort(keys)] if keys.size else None)
 
     @property

@@ -44,7 +44,7 @@ def blanked(problem: Problem, node: Node, *, check: Callable[[], None]) -> tuple
     `check` is called regularly and may raise. With a population, nothing is blanked.
     """
     levels = np.repeat(np.array(node, np.int64)[:, None], len(problem.counts), axis=1)
-    class_of = numbered(keys_at(problem, levels))  # both number classes in order of appearance
+    class_of = numbered(keys_at(problem, levels))  # `numbered` and `classes` use the same order
     counts = problem.classes(node).counts
     refused = problem.violations(Classes(counts, problem.sensitive_info))
     blanks = np.zeros((len(node), len(counts)), np.bool_)
@@ -67,7 +67,7 @@ def blanked_any(problem: Problem, node: Node, *, check: Callable[[], None]) -> t
     blanked. These records still match it afterwards. Blanks of other records are not needed for this.
     """
     levels = np.repeat(np.array(node, np.int64)[:, None], len(problem.counts), axis=1)
-    class_of = numbered(keys_at(problem, levels))  # both number classes in order of appearance
+    class_of = numbered(keys_at(problem, levels))  # `numbered` and `classes` use the same order
     counts = problem.classes(node).counts
     refused = problem.violations(Classes(counts, problem.sensitive_info))
     kept = np.ones(len(counts), np.bool_)
@@ -80,7 +80,7 @@ def blanked_any(problem: Problem, node: Node, *, check: Callable[[], None]) -> t
         unhidden = refused & kept & ~blanks.any(axis=0)
         if not unhidden.any():
             return blanks[:, class_of], ~kept[class_of]
-        if counts.sizes[unhidden].sum() >= problem.least_size:  # enough to be hidden with every cell blanked
+        if counts.sizes[unhidden].sum() >= problem.least_size:  # enough to hide each other by blanks alone
             blanks[:, unhidden] = True
             return blanks[:, class_of], ~kept[class_of]
         kept &= ~unhidden
@@ -89,7 +89,7 @@ def blanked_any(problem: Problem, node: Node, *, check: Callable[[], None]) -> t
 def _cheapest_blanks(
     problem: Problem, counts: Counts, refused: BoolArray, check: Callable[[], None]
 ) -> BoolArray:
-    """Find the cheapest blanks (columns, classes) of each refused class; never all of its columns."""
+    """Find the cheapest blanks (columns, classes) of each refused class, with at least one column visible."""
     columns, weights = len(counts.fields), np.array(problem.weights)
     blanks = np.zeros((columns, len(counts)), np.bool_)
     cost = np.where(refused, np.inf, 0.0)
@@ -248,7 +248,7 @@ def _greedy_blanks(problem: Problem, part: Counts, check: Callable[[], None]) ->
         while queue:
             worth, chosen, unhidden_then = heappop(queue)
             _, is_hidden = _try_blanks(problem, unhidden, chosen)
-            if unhidden_then != len(rows):  # classes were hidden since it was computed, so it may be lower
+            if unhidden_then != len(rows):  # classes were hidden after `worth` was computed
                 worth = -_hidden_per_weight(problem, int(unhidden.sizes[is_hidden].sum()), chosen)
                 if worth:
                     heappush(queue, (worth, chosen, len(rows)))
@@ -331,7 +331,7 @@ def _equivalent_node(
     if node not in problem.lattice:
         return None
     class_of = numbered(keys_at(problem, np.repeat(kept[:, :1], levels.shape[1], axis=1)))
-    refused = problem.violations(problem.classes(node))  # both number classes in order of appearance
+    refused = problem.violations(problem.classes(node))  # `numbered` and `classes` use the same order
     return node if np.array_equal(refused[class_of], suppressed) else None
 
 

@@ -23,8 +23,8 @@ from shoal.wording import Change
 
 # Databases that a forked process has inherited. It cannot close them: their threads exist only in the parent.
 _inherited: list[Database] = []
-# Databases that can be reused: at most one, unless two runs end at the same moment. A run ends when garbage
-# is collected, possibly while this thread begins another run, so a lock could deadlock. A deque needs none.
+# Databases that can be reused: at most one, unless two runs end at the same moment. A deque needs no lock. A
+# lock could deadlock: garbage collection ends a run, possibly while this thread holds the lock for another.
 _idle: deque[Database] = deque()
 
 
@@ -69,11 +69,11 @@ class Database:
     def spill(self, output: Path | None) -> None:
         """Store data that does not fit in memory in a private folder, next to the output if there is one."""
         self.folders.append(create_temporary() if output is None else create_beside(output))
-        with suppress(duckdb.NotImplementedException):  # it has already spilled elsewhere
+        with suppress(duckdb.NotImplementedException):  # the database has already spilled elsewhere
             self.session.execute("SET temp_directory = ?", [str(self.folders[-1].path / "duckdb")])
 
     def leave_output(self) -> None:
-        """Remove the folders, or only their files if the database has used a folder and keeps it."""
+        """Remove the folders; if the database keeps one because it has used it, remove only its files."""
         try:
             self.session.execute("SET temp_directory = ''")
         except duckdb.Error:
@@ -154,7 +154,7 @@ def translate_errors(
 
 
 def _no_room(error: str) -> str | None:
-    """Describe a file that could not be written for lack of space or because of a limit, or return None."""
+    """Describe a write that failed because of missing space or a limit; return None for other errors."""
     text = error.lower()
     match = re.search(r'file \\?"([^"\\]+)', error)
     folder = Path(match[1]).parent if match else None

@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_FEW_ROWS = 2_000_000  # up to this number of rows, combinations are grouped by value
-_SHARE, _PACKED = 16, 10  # a text file may use 1/16 of the memory; the approximate compression ratio of gzip
+_FEW_ROWS = 2_000_000  # with more rows, combinations are grouped by packed keys instead of values
+_SHARE, _PACKED = 16, 10  # a loaded text file may use 1/16 of the memory; gzip compresses text about 10 times
 _READ_ONLY = (".txt", *READERS)
 
 
@@ -86,7 +86,7 @@ class DuckDb(RelationalEngine):
         return self.__dict__.get("_database")
 
     def interrupt(self) -> None:
-        with suppress(duckdb.Error):  # it may be closed
+        with suppress(duckdb.Error):  # the connection may be closed
             if "connection" in self.__dict__:
                 self.connection.interrupt()
 
@@ -125,7 +125,6 @@ class DuckDb(RelationalEngine):
         return rows
 
     def _table(self, name: str, types: Mapping[str, Type] | None = None) -> SqlTable:
-        """Return a table or view of the database."""
         if types is None:
             types = {
                 column: Type(kind) for column, kind in self._describe(f"SELECT * FROM {quote(name)}").items()
@@ -170,11 +169,11 @@ class DuckDb(RelationalEngine):
     def row_count_if_few(self, table: SqlTable) -> int | None:
         self._load(table.query)
         if any(name in table.query for name in self._texts if name not in self._loaded):
-            return None  # counting its rows means reading it
+            return None  # a text file must be read to count its rows
         rows = self._row_counts.get(table.source)
         if rows is None:
             rows = int(self._ask(f"SELECT count(*) AS n FROM {table.source}")["n"][0].as_py())
-            if table.base in self._loaded or table.base in self._frames:  # others may change
+            if table.base in self._loaded or table.base in self._frames:  # other tables may change
                 self._row_counts[table.source] = rows
         return rows if rows <= _FEW_ROWS else None
 
@@ -438,7 +437,7 @@ def _within_limits(path: Path, table: pa.Table) -> pa.Table:
 
 
 def _line_ends(ends: str) -> list[str]:
-    """Return the line ending as an option: the database would detect the first one, even in a quoted name."""
+    """Return the line ending as an option; detection could take a line break in a quoted name."""
     escaped = {"\n": r"\n", "\r": r"\r", "\r\n": r"\r\n"}.get(ends)
     return [f"new_line = '{escaped}'"] if escaped else []
 

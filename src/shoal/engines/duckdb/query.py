@@ -217,7 +217,7 @@ def _sql(value: object) -> str:
 
 
 def literal(value: object, kind: Any = None) -> SqlColumn:
-    """Return a value as an SQL literal, cast to a type if it is given by name; other types are ignored."""
+    """Return a value as an SQL literal, cast to `kind` if that is the name of a type."""
     if value is None:
         written = "NULL"
     elif isinstance(value, bool):

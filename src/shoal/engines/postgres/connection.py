@@ -89,7 +89,7 @@ _REASONS = {
     "58": "its system failed, for example a disk cannot be read",
 }
 _CONNECTION_LOST = "The connection to the database was lost. Run again."
-_ENDED = ("57P01", "57P02", "57P03", "57P05")  # by an administrator, a crash, a restart, a time limit
+_ENDED = ("57P01", "57P02", "57P03", "57P05")  # ended by an administrator, a crash, a restart or a time limit
 
 
 @contextmanager
@@ -132,7 +132,7 @@ _SIGNATURE = b"PGCOPY\n\xff\r\n\0" + bytes(8)  # no flags, no extension
 def _row_type(columns: Sequence[str]) -> np.dtype[Any]:
     """Return the dtype of a row of 64-bit numbers in a binary copy.
 
-    A row has the number of columns, and then the length and the value of each.
+    A row is the number of columns, followed by the length and the value of each column.
     """
     lengths = [(f"length{number}", ">i4") for number in range(len(columns))]
     values = [(f"value{number}", ">i8") for number in range(len(columns))]

@@ -1,7 +1,7 @@
 """PostgreSQL through Ibis: reads a table or view and writes a new table, in one transaction.
 
 Rows stay in the database. Only the distinct values of columns, dimension tables, and packed keys with
-their counts are transferred; the latter use the server's binary copy format.
+their counts are transferred. Keys and counts use the server's binary copy format.
 """
 
 from __future__ import annotations
@@ -217,7 +217,7 @@ class Postgres(IbisEngine, TableEngine):
             return self._analyzed(self._temporary("{} AS {}", self._until, sql.SQL(self._sql(table))))
 
     def discard(self, table: Table) -> None:
-        with suppress(psycopg.Error):  # after a failed query, the rollback removes it
+        with suppress(psycopg.Error):  # the rollback after a failed query removes the table
             self._server.execute(sql.SQL("DROP TABLE {}").format(sql.Identifier(table.get_name())))
             self._temporaries.remove(table.get_name())
 
@@ -277,7 +277,7 @@ class Postgres(IbisEngine, TableEngine):
         if self._drop_lost_connection():
             return
         self._end_failed()
-        if self.has(staging):  # a user who may only read cannot drop tables
+        if self.has(staging):  # a user without the right to drop tables has no staging table
             self.drop(staging)
 
     def undo(self, name: str) -> None:

@@ -191,7 +191,7 @@ def _released_rows(
         joined_rows, shown = _by_levels(recoded, joined_rows, questions)
     else:
         joined_rows, shown = _by_regions(recoded, regions, joined_rows, questions)
-    if recoded.recoding.separate_column:  # the group of the sensitive value does not identify the person
+    if recoded.recoding.separate_column:  # the group in the separate table does not identify anyone
         shown = {name.replace(_PATH, _KEY): joined_rows[name] for name in paths}
     flags = {f"{_FLAG}{number}": joined_rows[f"{_FLAG}{number}"] for number in range(len(questions.flags))}
     kept = {f"{_USED}{position}": _groupable(joined_rows[name]) for position, name in enumerate(unchanged)}
@@ -295,7 +295,7 @@ def _agreement(backend: Backend, groups: BackendTable, question: AgreementQuesti
 
 
 def _sums(backend: Backend, groups: BackendTable, question: AgreementQuestion) -> list[Any]:
-    """Return the eligible records and the groups with them: of all groups, then of those that agree."""
+    """Count eligible records, and groups that have any: first in all groups, then in those that agree."""
     eligible, agree = _agreement(backend, groups, question)
     has_eligible = eligible > 0
     return [eligible.sum(), has_eligible.sum(), agree.ifelse(eligible, 0).sum(), (agree & has_eligible).sum()]

@@ -44,9 +44,9 @@ def scan_columns(
 ) -> dict[str, ColumnScan]:
     """Count, per column, the values that occur once and the values that match each pattern.
 
-    Few rows are scanned in memory. Otherwise, a first query selects the columns to count. Unique values are
-    counted in columns with an estimated two or more distinct values per three rows, and matches in columns in
-    which any pattern matches. Others get 0.
+    Few rows are scanned in memory. Otherwise, a first query selects the columns to count; the others get 0.
+    Unique values are counted in columns with an estimated two or more distinct values per three rows. Matches
+    are counted in columns in which any pattern matches.
     """
     schema = table.schema()
     single = [name for name in columns if is_scalar(schema[name])]
@@ -186,7 +186,7 @@ def query(table: str, names: Sequence[str]) -> str:
 
 
 def _sets(names: Sequence[str]) -> tuple[str, str]:
-    """Return an expression for the number of a row's column, and the grouping sets of one column each."""
+    """Return an expression for the number of the column that a row counts, and a grouping set per column."""
     columns = [quoted((name,), '"') for name in names]
     cases = " ".join(f"WHEN GROUPING({column}) = 0 THEN {number}" for number, column in enumerate(columns))
     return f"CASE {cases} END", ", ".join(f"({column})" for column in columns)
@@ -197,8 +197,8 @@ def key_groups(
 ) -> dict[str, KeyGroups]:
     """Count the groups of each key and, if some have several rows, those in which columns are constant.
 
-    Few rows are grouped in memory. Otherwise one query counts the groups of all keys, and a second compares
-    columns, in the first repeated groups only.
+    Few rows are grouped in memory. Otherwise one query counts the groups of all keys, and a second one
+    compares columns, only in the first groups of several rows.
     """
     schema = table.schema()
     keys = [key for key in keys if _is_comparable(schema[key])]

@@ -116,7 +116,7 @@ class FewGroups(ColumnAgreement):
         shown: str,
         unit: str | None,
     ) -> None:
-        """Take rows, and the names of their columns; `unchanged` maps original names to these."""
+        """Store rows and the names of their columns; `unchanged` maps original names to names in `rows`."""
         self.questions, self.names = questions, list(unchanged)
         self._columns = [coded(rows[name]) for name in unchanged.values()]
         self._paths = {word: whole(rows[name]) for word, name in paths.items()}

@@ -59,7 +59,7 @@ class KeyTable(Store):
     def distinct_counts(
         self, maps: Mapping[int, IntArray], kept: Sequence[int], beside: int
     ) -> tuple[IntArray, IntArray, IntArray]:
-        """Group by `kept` and `beside`, then by `kept`, then by the number of distinct codes of `beside`."""
+        """Group by `kept` and `beside`, then by `kept`, then by how many codes of `beside` a group has."""
         fields = layout(self._widths([*kept, beside]))
         groups = self._groups(maps, [*kept, beside])
         last = fields[-1]
@@ -133,7 +133,7 @@ class KeyTable(Store):
         fields: Sequence[Field],
         shifted: Mapping[int, IntegerValue] | None = None,
     ) -> dict[str, IntegerValue]:
-        """Sum the codes of some fields, shifted to their new positions; neighbours move together."""
+        """Shift codes to the fields of new words; fields that move equally far are shifted together."""
         parts: dict[int, list[IntegerValue]] = {field.word: [] for field in fields}
         runs: dict[tuple[int, int, int], int] = {}
         for number, field in zip(kept, fields, strict=True):

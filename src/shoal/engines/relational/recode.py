@@ -67,8 +67,8 @@ class TableRecoding:
     def recode(self, keep: Sequence[str]) -> BackendTable:
         """Replace values by labels, drop or blank suppressed records, and hide the original order of rows.
 
-        If rows are numbered, columns that do not change in kept rows are left out: they come from the
-        frame.
+        If rows are numbered, columns that do not change in kept rows are left out, because they are later
+        taken from the frame.
         """
         if POSITION in self.table.columns:
             changed = {*self.recoding.columns, *(self.blank or ())}

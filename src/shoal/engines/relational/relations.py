@@ -24,7 +24,7 @@ from shoal.core.memory import fits
 from shoal.errors import DataError
 from shoal.wording import quote
 
-BackendTable = Any  # of Ibis, or of shoal.engines.duckdb.query, which has the same operations
+BackendTable = Any  # a table of Ibis, or of shoal.engines.duckdb.query, which has the same operations
 IntegerValue = Any
 INTERNAL = "__shoal_"  # prefix of internal columns; tables must not have names with it
 COUNT, WORD, CODE, ROW, GONE, FLAG, _VALUE, _NULL = (
@@ -40,13 +40,13 @@ _MOST_PARTS = 16  # maximum number of tables that one query joins by row number
 class Backend(ABC):
     """The operations that this code requires from a backend."""
 
-    # Whether it sorts groups in parallel, faster than NumPy.
+    # Whether the backend sorts groups in parallel, faster than NumPy.
     sorts: ClassVar[bool] = False
-    # Whether it has NaN values, which count as missing.
+    # Whether the backend has NaN values, which count as missing.
     knows_nan: bool = True
-    # Whether it can estimate the numbers of distinct values of many columns in one cheap scan.
+    # Whether the backend can estimate the numbers of distinct values of many columns in one cheap scan.
     estimates: ClassVar[bool] = False
-    # Whether it can cache the rows of a table, until `discard` removes them.
+    # Whether the backend can cache the rows of a table, until `discard` removes them.
     caches_rows: ClassVar[bool] = False
     # Maximum number of columns that a query looks up: planning time can grow with the square of the joins.
     most_joins: ClassVar[int | None] = None
@@ -113,9 +113,11 @@ def domain_of(name: str, values: pa.Array) -> tuple[Domain, IntArray]:
     """Sort a column's distinct values into their canonical order, and return the original index of each."""
     try:
         order = pc.sort_indices(values)
-    except pa.ArrowNotImplementedError:
+    except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
+        kind = str(values.type).partition("<")[0]  # the names of fields may be values of the data
         raise DataError(
-            f"Column {quote(name)} holds {values.type}; it must hold single values. Turn it into text."
+            f"Column {quote(name)} holds values of type {kind}; it must hold single values. Turn it "
+            "into text."
         ) from None
     values = values.take(order)
     try:
@@ -425,7 +427,7 @@ def joined(
     Dimension tables contain no nulls, because some databases do not join nulls by hash. The entry for
     a null is part of the expression instead.
     """
-    joined: BackendTable = table  # one chain: a subquery for each column would nest too deep
+    joined: BackendTable = table  # one chain of joins: a subquery per column would be nested too deeply
     for_null: dict[str, tuple[str, Any]] = {}
     for number, (name, extra) in enumerate(looked_up.items()):
         domain = column_domains[name]

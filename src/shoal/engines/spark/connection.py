@@ -21,7 +21,7 @@ from shoal.files.work_folders import WorkFolder, create_temporary
 from shoal.wording import Change
 
 OURS = "spark.shoal.session"  # marks a session that shoal started
-_SETTINGS_OF_IBIS = ("spark.sql.session.timeZone", "spark.sql.mapKeyDedupPolicy")  # which Ibis changes
+_SETTINGS_OF_IBIS = ("spark.sql.session.timeZone", "spark.sql.mapKeyDedupPolicy")  # Ibis changes these
 _LOOPBACK = "127.0.0.1"
 _PY4J_LOGGERS = (None, "py4j.java_gateway", "py4j.clientserver")  # the loggers of Py4J, and the root logger
 
@@ -47,7 +47,7 @@ def start_session(master: str, memory: int) -> Any:
                 conf = SparkConf(loadDefaults=False).setAll(list(settings.items()))
                 SparkContext._ensure_initialized(gateway=launch_gateway(conf, silent))
         jvm: Any = SparkContext._jvm
-        # If this process is killed, the Java process outlives it and removes the folder when it exits.
+        # The Java process continues if this process is killed. It then removes the folder when it exits.
         jvm.org.apache.spark.util.ShutdownHookManager.registerShutdownDeleteDir(jvm.java.io.File(scratch))
         with _restored_interrupts():
             session = SparkSession.builder.config(map=settings).getOrCreate()

@@ -35,7 +35,7 @@ from shoal.files.signals import interrupted, stopping
 from shoal.files.text import TO_UTF_8
 
 _BROADCAST = 1_000_000  # tables up to this many rows are broadcast; larger ones are shuffled
-_AT_ONCE = 4  # queries
+_AT_ONCE = 4  # queries that run at the same time
 _PROPERTY = "shoal.mark"
 
 
@@ -86,7 +86,7 @@ class Spark(IbisEngine, TableEngine):
             cancel.start()
 
     def abort(self) -> None:
-        """Kill the Java process of a session that shoal started: it would continue to write for a while."""
+        """Kill the Java process of a session that shoal started, because it would continue to write."""
         if (java := self.__dict__.get("_java")) is not None:
             java.kill()
             java.wait(5)
@@ -283,7 +283,6 @@ class Spark(IbisEngine, TableEngine):
         return any(folder in Path(unquote(urlparse(file).path)).parents for file in source_files)
 
     def _files_of(self, source: Any) -> set[str]:
-        """Return the files that a table or frame reads."""
         if isinstance(source, str | Path):
             if not self.has(str(source)):
                 return set()
@@ -310,7 +309,7 @@ class Spark(IbisEngine, TableEngine):
         return quoted((*_parts(name)[:-1], f"{TEMPORARY}{mark}"), "`")
 
     def publish(self, staging: str, name: str, *, replace: bool) -> None:
-        """Rename an existing table of this name, then the staging table: Spark has no transactions."""
+        """Replace a table by renaming both, because Spark has no transactions; then drop the old table."""
         backup = _backup_name(staging)
         if replace and self.has(name):
             self._rename(name, backup)

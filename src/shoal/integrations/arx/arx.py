@@ -1,4 +1,4 @@
-"""Import of ARX projects (.deid) as a policy and hierarchies, with a list of unsupported settings."""
+"""Import of an ARX project (.deid) as a policy and hierarchies, with a list of the unsupported settings."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _DATA_BYTES = 16 << 30
 def write_import(
     imported: Import, folder: str | Path, *, project: str | Path | None = None, force: bool = False
 ) -> list[Path]:
-    """Write the policy and its hierarchies to a folder, and if a project is given, its data."""
+    """Write the policy and its hierarchies to a folder; also write the data of `project`, if it is given."""
     folder = Path(folder)
     files = {folder / name: text for name, text in imported.files().items()}
     data = folder / "data.csv"
@@ -59,7 +59,7 @@ def _make(folder: Path, targets: list[Path], *, force: bool) -> None:
 
 
 def _copy(project: Project, file: IO[bytes]) -> None:
-    """Copy the data unchanged, in chunks, up to a maximum size."""
+    """Copy the data unchanged, in chunks; raise if there are more than `_DATA_BYTES`."""
     left = _DATA_BYTES
     for part in project.parts(DATA):
         left -= len(part)
@@ -110,7 +110,7 @@ class Reading:
         return Policy.load({"columns": columns, **data}).with_files(reader.rows)
 
     def metadata(self) -> None:
-        """Read the version of ARX that wrote the project, and the separator of its files."""
+        """Read the version of ARX that wrote the project, and the separator of the project's CSV files."""
         metadata = self.project.xml("metadata.xml")
         if metadata is None:
             self.note("metadata.xml", "the project has none.", "It is read as one of ARX 3.9.")
@@ -125,7 +125,7 @@ class Reading:
         self.separator = separator if len(separator) == 1 and separator not in '"\r\n' else ";"
 
     def prefix(self) -> str:
-        """Return the folder of the current settings, or else of the last output's settings."""
+        """Return the folder of the current settings. If there are none, return that of the last output."""
         if not self.project.has("input/definition.xml"):
             if self.project.has("output/definition.xml"):
                 self.note("input/", "the project has no current settings.", "Those of its output are read.")
@@ -145,7 +145,7 @@ class Reading:
 
 
 def _without_prefix(content: Any, prefix: str) -> str:
-    """Return the repr of content with the folder that it was read from removed."""
+    """Return the repr of content without the folder name, so that two folders can be compared."""
     return repr(content).replace(repr(prefix)[:-1], "'")
 
 
@@ -205,9 +205,9 @@ def import_arx(path: str | Path) -> Import:
 
 
 def hierarchy_text(rows: list[list[str]]) -> str:
-    """Return a hierarchy as CSV in the format of ARX: one row per value, from the value to the top level."""
+    """Return a hierarchy as CSV in ARX's format: one row per value, from the value to its top label."""
     text = io.StringIO()
-    # A single column contains no semicolon to show the delimiter, so all cells are quoted.
+    # With a single column, no delimiter is in the file. Quotes keep a reader from guessing another one.
     quoting: Any = csv.QUOTE_ALL if rows and len(rows[0]) == 1 else csv.QUOTE_MINIMAL
     csv.writer(text, delimiter=";", quoting=quoting, lineterminator="\n").writerows(rows)
     return text.getvalue()

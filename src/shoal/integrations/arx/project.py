@@ -1,8 +1,8 @@
 """Reading ARX projects: a ZIP file of small XML files, hierarchies as CSV, and Java objects.
 
-The names are those that ARX 3.9 writes (WorkerSave, Vocabulary_V1 and Vocabulary_V2 of its GUI). Nothing in
-the file is trusted: members are never extracted to paths, and are read up to a maximum size. XML that
-declares a document type, and therefore may declare entities, is refused.
+The names of entries are those that ARX 3.9 writes (WorkerSave, Vocabulary_V1 and Vocabulary_V2 of its GUI).
+The file is not trusted. Its members are never extracted to paths, and are read only up to a maximum size. XML
+with a document type is refused, because a document type may declare entities.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from shoal.wording import quote
 DATA = "data/input.csv"
 _MEMBERS = 20_000
 _XML_BYTES = 16 << 20
-_CSV_BYTES = 256 << 20  # the limit for all hierarchies together
+_CSV_BYTES = 256 << 20  # maximum size of all hierarchies together
 _DEPTH = 64
 _PART = 1 << 20
 # Exceptions raised when a damaged ZIP file is read.
@@ -40,13 +40,13 @@ class Attribute:
     name: str
     type: str
     datatype: str = "String"
-    format: bool = False  # whether a format is set; that of an ordered string lists its values
+    format: bool = False  # whether a format is set; the format of an ordered string lists its values
     locale: bool = False
     response: bool = False
     minimum: str = "All"
     maximum: str = "All"
     microaggregation: str | None = None
-    hierarchy: str | None = None  # the member of the ZIP file that contains it
+    hierarchy: str | None = None  # the name of its file within the project
     unknown: tuple[str, ...] = ()  # entries that ARX 3.9 does not write
 
 
@@ -97,7 +97,7 @@ class Project:
         self._refuse(f"its member {printable(member)!r} {what}")
 
     def _check_members(self) -> None:
-        """Refuse files with too many members, or with two members of the same name."""
+        """Refuse a project with too many members, or with two members of the same name."""
         names = self._zip.namelist()
         if len(names) > _MEMBERS:
             self._refuse(f"it has {len(names):,} members, and no project has that many")
@@ -106,14 +106,14 @@ class Project:
 
     @property
     def members(self) -> tuple[str, ...]:
-        """The names of all members, unchanged; they must never be used as paths."""
+        """The names of all members as they are; they are not safe as paths."""
         return tuple(self._zip.namelist())
 
     def has(self, member: str) -> bool:
         return member in self._zip.NameToInfo
 
     def parts(self, member: str) -> Iterator[bytes]:
-        """Yield a member's bytes in chunks; a damaged member raises an error of shoal."""
+        """Yield a member's bytes in chunks; raise DataError if the member is damaged."""
         try:
             file = self._zip.open(member)
         except (RuntimeError, NotImplementedError):
@@ -158,7 +158,7 @@ class Project:
             self._refuse_member(member, "is not CSV")
 
     def settings(self, prefix: str) -> Settings | None:
-        """Read config.xml under a prefix."""
+        """Read config.xml in the folder `prefix`."""
         root = self.xml(f"{prefix}config.xml")
         if root is None:
             return None
@@ -174,9 +174,9 @@ class Project:
         )
 
     def attributes(self, prefix: str) -> list[Attribute] | None:
-        """Read definition.xml under a prefix."""
+        """Read definition.xml in the folder `prefix`."""
         root = self.xml(f"{prefix}definition.xml")
-        # The spelling is that of ARX.
+        # ARX spells the name of the element in this way.
         return None if root is None else [self._attribute(node, prefix) for node in root.iter("assigment")]
 
     def _attribute(self, entry: Element, prefix: str) -> Attribute:
@@ -207,11 +207,11 @@ _KNOWN = {
 
 
 class _Refused(Exception):
-    """Raised for XML that is refused; the message says why."""
+    """Raised for XML that is not accepted; the message is the reason."""
 
 
 def _tree(data: bytes) -> Element:
-    """Build a tree of elements and texts; document types, which may declare entities, are refused."""
+    """Build a tree of elements and texts; refuse document types, because they may declare entities."""
     builder = TreeBuilder()
     parser = expat.ParserCreate()
     depth = 0
@@ -239,7 +239,7 @@ def _tree(data: bytes) -> Element:
 
 
 def _text(data: bytes) -> str:
-    """Decode UTF-8, or else cp1252, which older versions of Java wrote on Windows."""
+    """Decode UTF-8 or, if that fails, cp1252, which older versions of Java wrote on Windows."""
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError:

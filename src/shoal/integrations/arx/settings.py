@@ -1,4 +1,4 @@
-"""The settings of an ARX project: models, quality model, suppression, weights, and unsupported ones."""
+"""The settings of an ARX project as entries of a policy: columns, models, metric, suppression, weights."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _ROLES = {
 
 
 class Columns:
-    """Reads columns one by one, and collects their hierarchies."""
+    """Reads columns one by one, and collects the columns' hierarchies."""
 
     def __init__(self, project: Project, separator: str, unsupported: UnsupportedSettings) -> None:
         self.project = project
@@ -62,7 +62,7 @@ class Columns:
         return column
 
     def hierarchy(self, attribute: Attribute) -> str | None:
-        """Read a column's hierarchy and return the name of its file; None if there is no valid one."""
+        """Read a column's hierarchy and return the name of its file; None if it has no valid hierarchy."""
         if attribute.hierarchy is None:
             return None
         rows = self.project.rows(attribute.hierarchy, self.separator)
@@ -80,7 +80,7 @@ class Columns:
         return file
 
     def levels(self, attribute: Attribute, file: str | None) -> dict[str, Any]:
-        """Read a quasi-identifier's hierarchy and the levels that are allowed."""
+        """Read a quasi-identifier's hierarchy and the lowest and highest levels that are allowed."""
         if file is None and attribute.hierarchy is None and attribute.microaggregation is None:
             return {"hierarchy": "flat", "max_level": 0}  # ARX keeps such a column unchanged
         if file is None:
@@ -115,7 +115,7 @@ def _file_of(column: str, existing: Mapping[str, object]) -> str:
 
 
 def _problem(column: str, rows: list[list[str]]) -> str | None:
-    """Describe what is wrong with a hierarchy, without quoting its values; None if it is valid."""
+    """Describe what is wrong with a hierarchy without its values; return None if it is valid."""
     widths = {len(row) for row in rows}
     if len(widths) > 1:
         return "the rows of its hierarchy differ in length."
@@ -135,7 +135,7 @@ _LEAST_WEIGHT = 1e-6
 
 
 class Translation:
-    """Converts settings to entries of a policy whose columns are already read."""
+    """Converts settings to entries of a policy. The policy's columns must be read before."""
 
     def __init__(
         self, settings: Settings, columns: Mapping[str, dict[str, Any]], unsupported: UnsupportedSettings
@@ -146,7 +146,7 @@ class Translation:
         self.note = unsupported.note
 
     def models(self) -> dict[str, Any]:
-        """Read the privacy models; if none remains, use k-anonymity with k=5."""
+        """Read the privacy models; if none has a counterpart, use k-anonymity with k=5."""
         models: list[dict[str, dict[str, Any]]] = []
         for criterion in self.settings.criteria:
             read, unsupported = models_of(criterion)
@@ -162,7 +162,7 @@ class Translation:
         return {"models": models}
 
     def fits(self, model: dict[str, dict[str, Any]], written: str) -> bool:
-        """Return whether the options of a model are valid and its column, if it has one, is sensitive."""
+        """Return whether the options of a model are valid, and whether the model's column is sensitive."""
         ((name, options),) = model.items()
         setting = f"the model {printable(written)!r}"
         column = options.get("column")
@@ -199,7 +199,7 @@ class Translation:
         return {"metric": name, **label}
 
     def suppression(self) -> dict[str, Any]:
-        """Read how many records may be suppressed, and whether suppressed records are dropped or masked."""
+        """Read the suppression limit, and whether suppressed records are dropped or masked."""
         limit = self.limit(self.settings.entries.get("relativeMaxOutliers", ""))
         kinds = self.settings.suppressed_types
         if kinds is None:
@@ -216,7 +216,7 @@ class Translation:
         return {"suppression_limit": limit, "suppressed": "mask"}
 
     def limit(self, text: str) -> str:
-        """Return a share of the records as a percentage."""
+        """Convert the limit from a fraction to a percentage."""
         try:
             share = Decimal(text)
             if not 0 <= share <= 1:
@@ -227,7 +227,7 @@ class Translation:
         return f"{(share * 100).normalize():f}%"
 
     def weights(self, metric: str) -> None:
-        """Read the weights of the columns, if they are not all equal."""
+        """Read the weights of the columns, unless all are equal."""
         quasi = {name for name, column in self.columns.items() if column["role"] == "quasi-identifier"}
         weights = dict.fromkeys(quasi, _STANDARD_WEIGHT)
         for name, text in self.settings.weights:
@@ -253,7 +253,7 @@ class Translation:
                     self.note(f"the weight of column {name!r}", reason, "A very small one is used.")
 
     def types(self, attributes: list[Attribute], models: list[dict[str, dict[str, Any]]]) -> None:
-        """Record the ignored data types and formats, and where this matters."""
+        """Note the data types and formats that are ignored, and the models for which they matter."""
         ordered = {
             options["column"]
             for model in models
@@ -274,7 +274,7 @@ class Translation:
             self.note("data types, formats and locales", reason, "Values must be written as in the project.")
 
     def other_settings(self, project: Project) -> None:
-        """Record all other ignored settings of the project."""
+        """Note all other settings that are ignored."""
         entries = self.settings.entries
         if entries.get("practicalMonotonicity") == "true":
             reason = "ARX assumes that generalizing further never harms, which makes its search faster."

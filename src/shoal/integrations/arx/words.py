@@ -1,8 +1,8 @@
-"""ARX's privacy models and quality models as models and metrics of shoal, with the differences.
+"""ARX's privacy and quality models as models and metrics of shoal, with the differences.
 
-A project stores each as the text of a Java object (toString of the classes in org.deidentifier.arx.criteria
-and org.deidentifier.arx.metric.v2). This module parses these texts. Older versions write some of
-them differently; both forms are accepted.
+A project stores each model as the text of a Java object (toString of the classes in the packages
+org.deidentifier.arx.criteria and org.deidentifier.arx.metric.v2). This module parses these texts, also in the
+forms that older versions of ARX write.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Unsupported:
 
 
 class UnsupportedSettings(list[Unsupported]):
-    """The settings without a counterpart that were found so far."""
+    """The settings without a counterpart that the import has found so far."""
 
     def note(self, setting: str, reason: str, nearest: str) -> None:
         self.append(Unsupported(printable(setting), reason, nearest))
@@ -55,7 +55,7 @@ def _read_number(text: str) -> float | int:
 
 
 def _about_column(name: str, *options: str, **fixed: Any) -> Callable[[re.Match[str]], ReadModels]:
-    """Return a reader of models of a sensitive column; the column follows the numbers in their text."""
+    """Return a reader of models of one sensitive column; in ARX's text, the column follows the numbers."""
 
     def read(match: re.Match[str]) -> ReadModels:
         *numbers, column = match.groups()
@@ -86,7 +86,7 @@ def _closeness(match: re.Match[str]) -> ReadModels:
 
 
 def _disclosure(match: re.Match[str]) -> ReadModels:
-    # ARX takes the logarithm to base 2, and looks only at values that occur in the class.
+    # ARX uses the logarithm to base 2, and counts only the values that occur in the class.
     delta = round(float(match[1]) * math.log(2), 9)
     return [{"delta-disclosure": {"delta": delta, "present_only": True, "column": match[2]}}], []
 
@@ -199,7 +199,7 @@ def models_of(criterion: str) -> ReadModels:
     return [], [unsupported]
 
 
-# The pattern of ARX's name, the name in shoal, and how they differ ("" if they do not).
+# ARX's name as a pattern, the name in shoal, and how the two differ ("" if they do not).
 _QUALITY: tuple[tuple[str, str, str], ...] = (
     (r"non-uniform entropy.*|monotonic non-uniform entropy.*", "non-uniform-entropy", ""),
     (

@@ -137,13 +137,15 @@ class AnswerCard:
             self.retained.set_text(f"{percent(retained)} of the information is retained.")
 
     def _exact(self, offer: Offer, verdict: Verdict) -> None:
+        removed = self._removed(offer)
         with elements.box("line spread", style="flex-wrap: nowrap"):
             with elements.box("tight"):
-                elements.tag("h2", verdict.text, verdict.tone, data_answer="exact")
+                tone = "warn" if removed else verdict.tone  # as the release that loses these columns
+                elements.tag("h2", verdict.text, tone, data_answer="exact")
                 elements.note(
                     f"{percent(offer.suppressed / self.records)} of {self.records:,}; "
                     f"{offer.limit:,} allowed. The columns are {plural(offer.height, 'step')} coarser. "
-                    f"{self._removed(offer)}"
+                    f"{removed}"
                 )
                 self.retained, self.exact = elements.tag("p", "\u00a0", "small"), dict(offer.node)
             if self.tab.workspace.negotiation.node == dict(offer.node):
@@ -340,7 +342,11 @@ class LatticeCharts:
             overall = sum(retained.values()) / len(retained)
             self.show_title(shown, answer, profile, overall)
             self.on_retained(shown, overall)
-            charts.draw(self.retained, charts.retained(retained, dark))
+            charts.draw(
+                self.retained,
+                charts.retained(retained, dark),
+                label="Chart of what is retained of each column",
+            )
             self.show_records(view.columns, examples)
         self.utility.show(shown, request)
 

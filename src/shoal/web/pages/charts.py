@@ -187,13 +187,20 @@ def retained(shares: Mapping[str, float], dark: bool) -> dict[str, Any]:
     }
 
 
+def _place_labels(node: Mapping[str, Any]) -> dict[str, Any]:
+    """Put the number of other groups below its point, away from the labels of the next level."""
+    below = {"label": {"position": "bottom"}} if node.get("more") and node["level"] else {}
+    children = node.get("children")
+    return {**node, **below} | ({"children": [*map(_place_labels, children)]} if children else {})
+
+
 def tree(root: Mapping[str, Any]) -> dict[str, Any]:
     """Draw a hierarchy from its top."""
     return {
         "series": [
             {
                 "type": "tree",
-                "data": [root],
+                "data": [_place_labels(root)],
                 "left": 40,
                 "right": 96,
                 "top": 6,

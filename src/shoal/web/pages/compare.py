@@ -35,6 +35,7 @@ class CompareView:
                     elements.tag("h2", "Algorithms", "nowrap")
                     elements.button("Run the comparison", self.start, "primary nowrap")
                 self.error = elements.error_line()
+                self.form.add_job_view()
                 self._checkboxes("algorithms")
                 elements.tag("h3", "Metric")
                 self._checkboxes("metrics")
@@ -42,7 +43,6 @@ class CompareView:
             with elements.box("stack"):
                 with elements.box("line", style="justify-content: flex-end"):
                     next_button(tab)
-                self.form.add_job_view()
                 result = tab.workspace.comparison.result
                 if result is not None:
                     self.show_result(result)

@@ -154,7 +154,7 @@ class QuestionCard:
             self._columns()
             with elements.box("field", "label"):
                 elements.tag("span", "Question")
-                texts = {name: f"{name}. {QUESTIONS[name].text}" for name in QUESTION_SENTENCES}
+                texts = {n: f"{i}. {QUESTIONS[n].text}" for i, n in enumerate(QUESTION_SENTENCES, 1)}
                 choose = self.choose_question
                 elements.bare_select(texts, self.values["question"], choose, aria_label="Question")
             self.sentence = elements.note("")

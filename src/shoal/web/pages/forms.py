@@ -472,15 +472,20 @@ class SearchForm(SettingsForm):
         if error is None:
             line.set_error(None)
             return
-        current, rejected = named(self.tab.workspace.draft.settings()[setting])[0], named(plugin)[0]
-        elements.set_value(line.element, current)  # show the setting that is in effect
+        current = named(self.tab.workspace.draft.settings()[setting])[0]
         if error.field == "label":
             self.waiting[setting] = plugin
-            text = f"{rejected} needs a column to predict. Choose it here, and {rejected} is used."
-            self.lines["label"].set_error(text)
-            line.set_error(f"The {setting} stays {current!r}.")
+            self.needs_label()
         else:
+            elements.set_value(line.element, current)  # show the setting that is in effect
             line.set_error(f"{error} The {setting} stays {current!r}.")
+
+    def needs_label(self) -> bool:
+        """If a chosen plug-in cannot run without a label, show this and return True."""
+        for setting, plugin in self.waiting.items():
+            text = f"{named(plugin)[0]} needs a column to predict. Choose it here, or another {setting}."
+            self.lines["label"].set_error(text)
+        return bool(self.waiting)
 
     def _label(self, label: str | None) -> None:
         table = self.tab.workspace.table

@@ -146,6 +146,8 @@ def _parse_yaml(text: str, as_text: bool = False) -> Any:
         raise ValueError("This cannot be read. Check the commas, brackets and quotes.") from None
 
 
+_MAX_CHARACTERS = 34  # maximum length of a row in the table of levels
+_MAX_LEAVES = 40  # a larger tree is not drawn: it would be long, and its labels would overlap
 _MAX_BRANCHES = {0: 12, 1: 12, 2: 5, 3: 3}  # maximum number of branches per group, by height
 
 
@@ -347,9 +349,10 @@ class HierarchyEditor:
         with self.levels:
             names = names_of_levels(check.spec, preview.hierarchy)
             head = [f"{name} ({groups:,})" for name, groups in zip(names, preview.groups, strict=True)]
-            elements.table(head, preview.examples, classes="fit small")
-            chart = charts.add_chart(self.tab.dark, max(110, 22 * _leaves(root) + 16))
-            charts.draw(chart, charts.tree(root))
+            _level_table(head, preview.examples)
+            if _leaves(root) <= _MAX_LEAVES:
+                chart = charts.add_chart(self.tab.dark, max(110, 22 * _leaves(root) + 16))
+                charts.draw(chart, charts.tree(root))
         self.groups.draw(preview, check.spec)
 
     def _draw_settings(self, check: HierarchyCheckResult) -> None:
@@ -361,6 +364,18 @@ class HierarchyEditor:
             self.settings.clear()
             with self.settings:
                 ColumnSettingsForm(self.tab, self.column, names, self.on_change)
+
+
+def _level_table(head: Sequence[str], examples: Sequence[Sequence[str]]) -> None:
+    """Show the labels of some values: a column per level if they fit into the card, otherwise a row."""
+    levels = zip(head, *examples, strict=True)
+    widths = (max(map(len, (*name.split(), *labels))) for name, *labels in levels)
+    if sum(widths) <= _MAX_CHARACTERS:
+        elements.table(head, examples, classes="fit small")
+        return
+    rows = zip(head, *examples[:: max(1, len(examples) // 2)][:2], strict=True)
+    names = ("Level (groups)", "Example", "Another")[: 1 + min(2, len(examples))]
+    elements.table(names, rows, classes="fit small wide-result")
 
 
 def _leaves(root: Mapping[str, Any]) -> int:

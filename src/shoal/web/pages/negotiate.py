@@ -44,10 +44,12 @@ def _show_tabulation(tab: TabView) -> None:
     size = tab.workspace.negotiation.lattice_size()
     if size >= _UNCOUNTABLE:
         with elements.card("Too many choices"):
-            text = f"The columns allow {size:.0e} choices, more than can be numbered."
+            text = f"The number of choices has {len(str(size))} digits, too many to count them."
             elements.message(f"{text} Use fewer quasi-identifiers, or hierarchies of fewer levels.", "warn")
             elements.note("A release needs no numbers: its search looks only at the choices that matter.")
-            elements.button("Go to Release", lambda: tab.go("release"), "small")
+            with elements.box("line"):
+                elements.button("Go to Release", lambda: tab.go("release"), "small")
+                next_button(tab, "small")
         return
     is_large = size > _MANY_CHOICES
     form = JobForm(tab, "profile", {"seconds": ""})

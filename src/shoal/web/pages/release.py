@@ -30,7 +30,7 @@ from shoal.workflow.statements import guarantee_statement, proven_statement, rel
 from shoal.workflow.verify import WILDCARDS
 
 _FILES = {
-    "release": ("Release", "the table to share"),
+    "release": ("Released table", "the table to share"),
     "codebook": ("Codebook", "what each label means; may go with the release"),
     "policy": ("Policy", "the request, to run it again"),
     "certificate": ("Certificate", "what was guaranteed, proven and lost, to print and sign; no data values"),
@@ -63,7 +63,7 @@ class ReleaseView:
                 if workspace.negotiation.node is not None:
                     text, style = "Let the search choose", "align-self: flex-start"
                     elements.button(text, self.forget_node, "small", style=style)
-                SearchForm(tab, tab.refresh)
+                self.search = SearchForm(tab, tab.refresh)
                 self._policy()
                 with elements.box("line", style="align-items: flex-end"):
                     remote = workspace.table.remote
@@ -91,9 +91,18 @@ class ReleaseView:
         return form if form in FORMATS else FORMATS[0]
 
     def start(self) -> None:
-        """Write the release to a file, or to a table of the database."""
+        """Write the release to a file or a table of the database, unless a chosen setting cannot be used."""
+        if self.search.needs_label() or self.has_unused_text():
+            return
         form = self.values["form"]
         self.form.start(form=form, table=self.values["table"] if form == "database" else None)
+
+    def has_unused_text(self) -> bool:
+        """If the text of the policy was edited but is not in use, show this and return True."""
+        is_unused = bool(self.policy_form.values["policy"] != self.tab.workspace.draft.to_yaml())
+        text = "This text is not in use. Press 'Use this policy', or undo what you typed."
+        self.policy_form.show_errors({"policy": text} if is_unused else {})
+        return is_unused
 
     def examine(self, release: Release) -> None:
         """Add the cards that examine the release, in full width."""
@@ -114,7 +123,7 @@ class ReleaseView:
 
     def _policy(self) -> None:
         workspace = self.tab.workspace
-        form = elements.Form({"policy": workspace.draft.to_yaml()})
+        form = self.policy_form = elements.Form({"policy": workspace.draft.to_yaml()})
 
         async def adopt() -> None:
             show_error = form.fields["policy"].set_error
@@ -158,7 +167,7 @@ class ReleaseView:
         ]
         lost = {(row, 1): "bad" for row, fate in enumerate(fates) if fate.retained == "lost"}
         head = ("Column", "Retained", "Generalized", "Released as", "Role")
-        elements.table(head, rows, right=(1,), classes="fit small rows", cell_classes=lost)
+        elements.table(head, rows, right=(1,), classes="fit small rows wide-result", cell_classes=lost)
 
 
 def verdict_card(tab: TabView, release: Release) -> None:

@@ -1,7 +1,8 @@
 """Attack: re-identify persons by joining a release with a table of known persons.
 
-A record matches a person if each of its cells covers the known value: a generalized value covers its group,
-and an empty cell covers every value. These records are the person's match set. Known values must be correct.
+A record matches a person if each of its cells covers the person's known value. A generalized cell covers the
+values of its group; an empty cell covers every value. The matching records of a person are the match set. The
+result is only right if the known values are.
 """
 
 from __future__ import annotations
@@ -30,12 +31,12 @@ from shoal.workflow.utility.labels import CellText
 from shoal.workflow.verify import WILDCARDS
 
 _K = 5  # the default if neither the policy nor the recipe gives k
-_SEVERAL = -2  # the code that the kernels use for several values
+_SEVERAL = -2  # stands for several or unknown values, as in `linking`
 
 
 @dataclass(frozen=True)
 class Person:
-    """A person who is singled out: what was known, and what the record reveals."""
+    """A person with exactly one matching record: what was known, and what the record reveals."""
 
     known: Mapping[str, CellText]
     learnt: Mapping[str, str]
@@ -53,7 +54,7 @@ class Attack(HasDocument):
     k: int
     below_k: int  # persons with at least one matching record, but fewer than k
     smallest: int  # number of records in the smallest match set; 0 if nobody is matched
-    learnt: Mapping[str, int]  # by sensitive column: number of persons whose records all have the same value
+    learnt: Mapping[str, int]  # by sensitive column: how many persons have records of one value only
     notes: tuple[str, ...]
     conclusive: bool = True  # False if nobody matches a record, or a known column could not be read
     exposure: Exposure = field(default=Exposure(), repr=False)  # persons by the size of their match set
@@ -170,7 +171,7 @@ def _attack(
     learnt = dict(zip(secrets, codes, strict=True))
     others = [name for name in persons.columns if name not in names]
     shown = known
-    if others and reveal and (sizes == 1).any():  # the other columns are only needed to show persons
+    if others and reveal and (sizes == 1).any():  # other known columns are only read to show persons
         shown = _counted(persons, [*names, *others])
     people = known.counts.sizes
     exposure = _exposure(sizes, people)
@@ -208,7 +209,7 @@ def _sensitive(
     columns: Sequence[ReleasedColumn],
     available: Sequence[str],
 ) -> tuple[list[str], list[str]]:
-    """Return the sensitive columns (those requested, else the policy's), and notes on those not released."""
+    """Return the requested sensitive columns or those of the policy, and notes on columns not released."""
     requested = [named] if isinstance(named, str) else list(named)
     known_parts = {part for column in columns for part in column.parts}
     if requested:
@@ -236,9 +237,9 @@ def _linked(
     secrets: Sequence[str],
     notes: list[str],
 ) -> tuple[IntArray, IntArray, bool]:
-    """Match every known combination; also return whether at least one value of each column could be read.
+    """Match every known combination; also return whether some value of each column could be read.
 
-    Notes are added on values that could not be parsed.
+    Adds notes on values that could not be read.
     """
     labels, compatible, read = [], [], []
     index = 0
@@ -256,7 +257,7 @@ def _linked(
 
 
 def _only(counts: Counts, name: str, domain: Domain) -> IntArray:
-    """Return the only sensitive code of each combination; `_SEVERAL` if it is missing or not the only one."""
+    """Return the sensitive code of each combination; `_SEVERAL` for several or unknown values."""
     entries = counts.sensitive[name]
     only_codes = np.full(len(counts), _SEVERAL)
     single = np.bincount(entries.rows, minlength=len(counts))[entries.rows] == 1
@@ -289,7 +290,7 @@ def _revealed(
     both = [
         np.concatenate((known_persons.counts.codes(index), whole.counts.codes(index))) for index in joined
     ]
-    match = numbered(packed(both))[len(singled_out) :]  # the joined combinations come first and are distinct
+    match = numbered(packed(both))[len(singled_out) :]  # the first are distinct, so numbers are indexes
     persons: list[Person] = []
     for row in np.flatnonzero(singled_out[match])[:most].tolist():
         known = {

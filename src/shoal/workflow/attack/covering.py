@@ -1,4 +1,4 @@
-"""Match the labels of a released column with known values, or with labels of another release."""
+"""Match the labels of a released column with known values, or with the labels of another release."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ class ValueIndex:
     """Known values, or labels of another release, indexed by text, prefix and interval."""
 
     everything: BoolArray  # (values,): whether the value matches every label
-    texts: Mapping[str, Sequence[int]]  # by text: the values that have it
-    prefixes: Sequence[tuple[str, int]]  # a prefix of codes, and the value that has it
+    texts: Mapping[str, Sequence[int]]  # by text: the indexes of the values that have it
+    prefixes: Sequence[tuple[str, int]]  # a prefix of codes, and the index of the value that has it
     scales: Mapping[str, ScaleIndex]
 
     @classmethod
@@ -56,7 +56,7 @@ class ValueIndex:
     def of_texts(cls, texts: Sequence[CellText], reader: Reader, written: Mapping[str, str]) -> ValueIndex:
         """Index known values; an empty value, or a code such as "unknown", matches every label.
 
-        A value with another form in `written` is indexed at the position of that form, too.
+        `written` maps some values to another form; these are also indexed at the position of that form.
         """
         everything = np.array([text is None or reader.tells_nothing(text) for text in texts], np.bool_)
         known_indices = np.flatnonzero(~everything)
@@ -88,9 +88,9 @@ class ValueIndex:
         return mask
 
     def compatible(self, label: Meaning, values_by_label: Mapping[str, Sequence[int]]) -> IntArray:
-        """Return the distinct values that match a label, in ascending order.
+        """Return the distinct indexes of the values that match a label, in ascending order.
 
-        `values_by_label` maps each label of a hierarchy to its values.
+        `values_by_label` maps each label of a hierarchy to the indexes of its values.
         """
         matches: list[int] = []
         for text in label.texts:
@@ -147,7 +147,7 @@ class ScaleIndex:
 
     @cached_property
     def _listed(self) -> tuple[list[float], list[float]]:
-        """The lower ends, and the running maximum of the upper ends; single lookups are faster in lists."""
+        """The lower ends, and the running maximum of the upper ends, as lists: faster for single lookups."""
         return self.lows.tolist(), np.maximum.accumulate(self.highs).tolist()
 
     def overlapping(self, span: Span) -> IntArray:
@@ -178,9 +178,9 @@ def rewritten_texts(
 
 
 def months_first_in(texts: Iterable[str | None], rule: Builder | None) -> bool | None:
-    """Return whether dates such as 05/03/2024 begin with the month; None if both orders fit.
+    """Return whether dates such as 05/03/2024 begin with the month; None if both orders fit all texts.
 
-    The rule's own order is used if it has one; otherwise the order that fits all texts.
+    If the rule has an order, this order is used.
     """
     rule_order = (rule or _AS_IS).months_first()
     return dates.begins_with_month([text for text in texts if text]) if rule_order is None else rule_order
@@ -194,9 +194,9 @@ def check_readable(
     compatible: Compatible,
     notes: list[str],
 ) -> bool:
-    """Add a note on known values of a column that match no record; return whether some value could be read.
+    """Add a note if known values match no record, and return whether at least one value could be read.
 
-    Empty cells match every value, so they do not prove that a value was read.
+    Empty values match every record, so they do not prove that a value was read.
     """
     specific_labels = [label for label in labels if not label.everything]
     known = int((~values.everything).sum())
@@ -222,7 +222,7 @@ def check_readable(
 def _is_read(
     column: ReleasedColumn, labels: Sequence[Meaning], values: ValueIndex, of_rule: Sequence[Iterable[str]]
 ) -> BoolArray:
-    """Return which values could be read: those on a scale, or words if the column contains words."""
+    """Return which values could be read: those on a scale or with labels; all, if neither applies."""
     rule = column.reader.rule
     if rule is not None and rule.scale:
         return values.on_scales()
@@ -235,19 +235,17 @@ def _is_read(
 
 _NOTHING = np.empty(0, np.int64)
 _MOST_PAIRS = 200_000_000  # maximum number of pairs of a label and a value in memory
-# If the release shows at least this share of the known values, unreadable labels are taken as values.
+# If the release contains at least this share of the known values, unreadable labels count as values.
 _UNCHANGED_SHARE = 0.5
 
 
 def resolve_unread(
     labels: Sequence[Meaning], values: ValueIndex, *, rule: bool
 ) -> tuple[list[Meaning], int, int]:
-    """Resolve labels that could not be read: they cover every value, or are taken as values.
-
-    Also return how many labels were treated in each way.
+    """Give unread labels a meaning; also return how many of them cover everything, and how many are values.
 
     A label that equals a known value is that value. If there is no hierarchy and most known values are in the
-    release unchanged, the other labels are taken for values that no known person has.
+    release unchanged, the other labels are values that no known person has. Otherwise they cover every value.
     """
     known = values.texts.keys()
     shown = known & {text for label in labels for text in label.texts}
@@ -262,7 +260,7 @@ def resolve_unread(
 
 
 def labels_by_rule(rule: Builder, texts: Sequence[str | None]) -> list[set[str]]:
-    """Return the labels that a hierarchy gives each known value; an empty set for unlisted values."""
+    """Return the labels that a hierarchy gives each known value; an empty set for a value without labels."""
     known = [text for text in texts if text is not None and not rule.is_unknown(text)]
     labels_by_text: dict[str, set[str]] = {text: set() for text in known}
     for style in rule.styles():
@@ -281,7 +279,7 @@ def match_column(
 
     A note is added for labels and values that could not be read.
     """
-    if MISSING in texts:  # a known value has this text, so the text does not mean a null
+    if MISSING in texts:  # a known value is the text "missing", so the label "missing" is not a null
         column = replace(column, reader=replace(column.reader, as_is=True))
     rule = column.reader.rule
     labels, values, written = _read(column, label_texts, texts, notes)
@@ -297,7 +295,7 @@ def match_column(
             "known person has. Give the policy or the recipe if they may be groups."
         )
     rule_labels = labels_by_rule(rule, written) if rule is not None and len(column.parts) == 1 else ()
-    if isinstance(rule, Prefix):  # the rule labels each code: 1* excludes codes that have their own group
+    if isinstance(rule, Prefix):  # the rule labels each code: 1* excludes codes with their own group
         labels = [replace(label, prefixes=()) if _is_rule_label(rule, label) else label for label in labels]
     compatible = match_labels(column.name, labels, values, rule_labels)
     return compatible, check_readable(column, labels, values, rule_labels, compatible, notes)
@@ -318,7 +316,7 @@ def _read(
     if first is None and any("/" in text for text in known):
         notes.append(f"Dates of {column.name!r} may begin with the day or the month; the day was taken.")
     rewritten_labels = dict(rewritten_texts(shown, rule, months_first=bool(first)))
-    if rule is None:  # the labels show the decimal sign
+    if rule is None:  # the form of the labels shows the decimal sign
         rewritten_labels |= {
             a: b for a, b in zip(shown, with_point(shown), strict=True) if a and b and a != b
         }
@@ -329,7 +327,7 @@ def _read(
 
 
 def _is_rule_label(rule: Prefix, label: Meaning) -> bool:
-    """Return whether the rule itself produces a label: of a group, or a prefix of a length that it keeps."""
+    """Return whether the rule makes a label: that of a group, or a prefix of a length that the rule keeps."""
     if rule.together and rule.label in label.texts:
         return True
     return any(len(prefix) in rule.prefix and prefix + TOP in label.texts for prefix in label.prefixes)
@@ -360,6 +358,6 @@ def match_labels(
         pieces.append(matches)
     owners = np.concatenate(pieces) if pieces else _NOTHING
     label_codes = np.repeat(np.arange(len(labels)), [len(piece) for piece in pieces])
-    order = np.argsort(owners, kind="stable")  # labels ascend within a value
+    order = np.argsort(owners, kind="stable")  # so that labels ascend within a value
     starts = np.append(0, np.cumsum(np.bincount(owners, minlength=len(values.everything)))).astype(np.int64)
     return Compatible(everything, values.everything, starts, label_codes[order])

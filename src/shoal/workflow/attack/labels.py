@@ -1,7 +1,7 @@
 """Meaning: which values a released label covers.
 
-The custodian's recipe and the policy's hierarchies define it; otherwise a label is interpreted by its form.
-A label that cannot be interpreted may cover every value.
+It is defined by the custodian's recipe or by the policy's hierarchies. Without them, a label is interpreted
+by its form. A label that cannot be interpreted may cover every value.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ class Meaning:
     everything: bool = False
     texts: frozenset[str] = frozenset()
     spans: tuple[Span, ...] = ()
-    prefixes: tuple[str, ...] = ()  # codes that begin with one of these
-    understood: bool = True  # False if the text is only a name, which may be that of any group
+    prefixes: tuple[str, ...] = ()  # the values are codes that begin with one of these
+    understood: bool = True  # False if the text could be the name of any group
 
 
 EVERYTHING = Meaning(everything=True)
@@ -66,11 +66,11 @@ class Reader:
     rule: Builder | None = None  # the policy's hierarchy
     covers: Mapping[tuple[CellText, ...], Cover] | None = None  # a recipe's groups, by released text
     levels: bool = False  # bands are those of the hierarchy's levels, not of regions
-    several: bool = False  # a cell may hold several labels: Europe or Asia
-    as_is: bool = False  # the text "missing" is an ordinary value, and does not stand for a null
+    several: bool = False  # whether a cell may hold several labels, such as "Europe or Asia"
+    as_is: bool = False  # whether the text "missing" is an ordinary value, not a null
 
     def labels(self, texts: Sequence[CellText], written: Mapping[str, str]) -> list[Meaning]:
-        """Read labels; `written` maps some to another form, and these also cover what that form covers."""
+        """Read labels; `written` maps some labels to another form, whose values they also cover."""
         present_texts = [text for text in texts if text is not None]
         spans_by_text = dict(zip(present_texts, spans_at(present_texts, self.rule), strict=True))
         others = [text for text in present_texts if text in written]
@@ -87,7 +87,7 @@ class Reader:
         return meanings
 
     def label(self, text: CellText, positions: tuple[Span, ...] | None = None) -> Meaning:
-        """Read a label; None covers every value. `positions` are its spans, if already computed."""
+        """Read a label; None covers every value. `positions` are the label's spans, if already computed."""
         if text is None or self.tells_nothing(text):
             return EVERYTHING
         cover = (self.covers or {}).get((text,))
@@ -99,13 +99,13 @@ class Reader:
             return self._members(text, self._groups[text])
         if self.several and len(parts := parts_of(text)) > 1:
             return self._union(text, [self.label(part) for part in parts])
-        if (plain := plain_cell(text)) != text:  # the text without the apostrophe for spreadsheets
+        if (plain := plain_cell(text)) != text:  # without the apostrophe that `safe_cell` adds
             meaning = self.label(plain)
             return meaning if meaning.everything else replace(meaning, texts=meaning.texts | {text})
         return self._by_form(text, positions)
 
     def bounds(self, lower: CellText, upper: CellText) -> Meaning:
-        """Read the two bounds of a band, each released in its own column."""
+        """Read the two bounds of a band that is released in two columns."""
         if (lower, upper) not in (self.covers or {}):
             lower, upper = (None if end is None else plain_cell(end) for end in (lower, upper))
         low, high = (None if end is None else number_of(end) for end in (lower, upper))
@@ -118,7 +118,7 @@ class Reader:
         return Meaning(spans=(band or span_of("number", low, high),))
 
     def tells_nothing(self, text: str) -> bool:
-        """Return whether a text is empty, stars, a code for unknown or the label for uncovered values."""
+        """Return whether a text is empty, only stars, a code for unknown, or the label of uncovered ones."""
         rule = self.rule
         return not text.strip(" *") or (
             rule is not None and (text == rule.uncovered or rule.is_unknown(text))
@@ -215,7 +215,7 @@ class Reader:
         return self._members(text, members)
 
     def _range(self, text: str) -> Iterator[Span]:
-        """Read [25-28], [-3 to 5], [20, 30) and the like."""
+        """Read a range in brackets, such as [25-28], [-3 to 5] or [20, 30)."""
         match = _BRACKETS.fullmatch(text)
         for separator in (", ", ",", " to ", "-") if match else ():
             parts = match[2].split(separator) if match else []
@@ -268,7 +268,7 @@ def intervals_at(texts: Sequence[str], rule: Builder | None) -> dict[str, tuple[
     """
     positions = dict((rule or _AS_IS).positions_by_scale(texts))
     if rule is None:
-        times = [index for index, text in enumerate(texts) if ":" in text.strip()[:3]]  # not in a date
+        times = [index for index, text in enumerate(texts) if ":" in text.strip()[:3]]  # no date with a time
         positions["minute"] = np.full(len(texts), np.nan)
         positions["minute"][times] = _TIMES.positions([texts[index] for index in times])
     ends = {scale: (low, low) for scale, low in positions.items()}
@@ -298,7 +298,7 @@ def below(number: float) -> float:
 
 
 def numbers_in(text: str) -> Iterator[Span]:
-    """Read 45-49, <18, 90+; fractions between whole numbers belong to the lower band."""
+    """Read a band such as 45-49, <18 or 90+; a fraction between two bands belongs to the lower band."""
     band = band_of(text)
     if band is None:
         return

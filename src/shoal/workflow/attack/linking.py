@@ -1,7 +1,7 @@
 """Linking: find the released records that match what is known about a person.
 
-A released combination is compatible with a known one if its label covers the known value in every column.
-Both sides are distinct combinations; values that are compatible with the same labels are merged.
+A released combination is compatible with a known one if, in every column, its label covers the known value.
+Equal combinations are joined once. Values that are compatible with the same labels are merged before.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from shoal.core.arrays import BoolArray, IntArray
 from shoal.core.compilation import compiled
 from shoal.core.counts.counts import numbered, packed
 
-NONE, SEVERAL = -1, -2  # sensitive codes: none found yet; more than one, or an unknown one
+NONE, SEVERAL = -1, -2  # sensitive codes: no code yet; several codes or an unknown one
 
 
 class CombinationTree(NamedTuple):
@@ -30,19 +30,19 @@ class CombinationTree(NamedTuple):
 class Lists(NamedTuple):
     """The labels that each value is compatible with, concatenated over columns."""
 
-    wild: IntArray  # (columns,): labels below this number cover everything
+    wild: IntArray  # (columns,): labels with a lower number cover everything
     offset: IntArray  # (columns,): where the values of a column begin
     starts: IntArray  # (values + columns,): where a value's labels begin
     labels: IntArray  # ascending within a value
     free: BoolArray  # (values + columns,): the value matches every label
-    bits: IntArray  # the labels as bits, 32 to a word: much faster for long lists
-    width: IntArray  # (columns,): number of words per value; 0 if there would be too many bits
+    bits: IntArray  # the labels as bits, 32 in a word, which is much faster for long lists
+    width: IntArray  # (columns,): number of words per value; 0 if bits would take too much memory
     begin: IntArray  # (columns,): where the words of a column begin
 
 
 @compiled
 def _lower(numbers: IntArray, low: int, high: int, target: int) -> int:
-    """Return the first index from low up to high whose number is at least `target`."""
+    """Return the first index in [low, high) whose number is at least `target`, or `high`."""
     while low < high:
         middle = (low + high) >> 1
         if numbers[middle] < target:
@@ -63,7 +63,7 @@ def _children(
     active: IntArray,
     size: int,
 ) -> int:
-    """Append the compatible nodes from begin up to end; return the index for the next node."""
+    """Append the compatible nodes in [begin, end) to `active`, and return the new size of `active`."""
     value_index = lists.offset[depth] + value
     if lists.free[value_index]:
         for node in range(begin, end):
@@ -112,7 +112,7 @@ def _descend(
     active: IntArray,
     ends: IntArray,
 ) -> None:
-    """Find the nodes compatible with a row; depths before `from_depth` are reused from the previous row."""
+    """Find the nodes that are compatible with a row; keep those of the row before up to `from_depth`."""
     for depth in range(from_depth, len(known)):
         size = tree.base[depth]
         value = known[depth, row]
@@ -165,17 +165,17 @@ def walk(
 def overlap(
     known: IntArray,  # (columns, rows), sorted: the classes of one release
     fresh: IntArray,  # (rows,)
-    tree: CombinationTree,  # of the classes of the other
+    tree: CombinationTree,  # of the classes of the other release
     lists: Lists,
-    starts: IntArray,  # (rows + 1,): where a class's linking values begin
+    starts: IntArray,  # (rows + 1,): where a class's codes of unchanged values begin
     codes: IntArray,  # ascending within a class
     counts: IntArray,
     other_starts: IntArray,  # (combinations + 1,): the same for the other release
     other_codes: IntArray,
     other_counts: IntArray,
     k: int,
-    seen: IntArray,  # output, zeros on entry: records of the other release that each linking value matches
-    other_seen: IntArray,  # likewise
+    seen: IntArray,  # output, zeros on entry: for each code, the matching records of the other release
+    other_seen: IntArray,  # output, zeros on entry: the same for the other release
 ) -> tuple[int, int, int]:
     """Return the fewest records that two classes share, the number of pairs, and their records below k."""
     last = len(known) - 1
@@ -216,11 +216,11 @@ class Compatible:
 
     wild: BoolArray  # (labels,): covers everything
     free: BoolArray  # (values,): matches every label
-    starts: IntArray  # (values + 1,): where the labels of a value begin; without labels that cover everything
+    starts: IntArray  # (values + 1,): where a value's labels begin, without those that cover everything
     labels: IntArray  # ascending within a value
 
     def with_equal_values_merged(self) -> tuple[IntArray, Compatible]:
-        """Merge values that have the same labels; return each value's number, and the labels by number."""
+        """Merge values that have the same labels; return the new code of each value, and the result."""
         known: dict[object, int] = {}
         first: list[int] = []
         codes = np.empty(len(self.free), np.int64)
@@ -250,7 +250,10 @@ def link(
     known: IntArray,  # (columns, persons): the value of each column
     columns: Sequence[Compatible],
 ) -> tuple[IntArray, IntArray]:
-    """Return how many records each known combination matches, and their only code per sensitive column."""
+    """Return how many records each known combination matches, and their only code per sensitive column.
+
+    The code is NONE if no record matches, and SEVERAL if the records have several or unknown values.
+    """
     pairs = [column.with_equal_values_merged() for column in columns]
     values = [codes[column_values] for (codes, _), column_values in zip(pairs, known, strict=True)]
     class_of = numbered(packed(values))
@@ -291,12 +294,12 @@ def joined(
     columns: Sequence[Compatible],
     sizes: IntArray,
 ) -> Joined:
-    """Sort both sides by columns. The columns that leave the fewest rows to compare come first."""
+    """Sort both sides by columns; columns that leave few rows to compare come first."""
     shares = [
         column.share(column_labels, sizes, values)
         for column, column_labels, values in zip(columns, released, known, strict=True)
     ]
-    # A column multiplies the known rows by its values, and the remaining released rows by its share.
+    # Each column multiplies the known rows by its number of values, and the released rows by its share.
     growth = [share * len(column.free) for share, column in zip(shares, columns, strict=True)]
     order = np.lexsort((shares, growth)).tolist()
     columns = [columns[index] for index in order]
@@ -335,20 +338,20 @@ def _first_difference(rows: IntArray) -> IntArray:
 def _tree(labels: IntArray) -> CombinationTree:
     depth = len(labels)
     fresh = _first_difference(labels)
-    begins = [np.flatnonzero(fresh <= column) for column in range(depth)]  # a node's first row
+    begins = [np.flatnonzero(fresh <= column) for column in range(depth)]  # the first row of each node
     base = np.cumsum([0, *map(len, begins)])
     first = np.full(base[-1] + 1, base[-1], np.int64)
     for column in range(depth - 1):
         first[base[column] : base[column + 1]] = base[column + 1] + np.searchsorted(
             begins[column + 1], begins[column]
         )
-    first[base[depth - 1] : base[depth]] = base[depth]  # the end of the last children of the depth above
+    first[base[depth - 1] : base[depth]] = base[depth]  # where the last children of the previous depth end
     node_labels = np.concatenate([labels[column][begin] for column, begin in enumerate(begins)])
     return CombinationTree(base, node_labels, first)
 
 
 def _lists(columns: Sequence[Compatible], ranks: Sequence[IntArray]) -> Lists:
-    """Concatenate the columns' lists, using the new numbers of the labels."""
+    """Concatenate the lists of all columns; `ranks` are the new numbers of the labels."""
     offset, starts, labels, free = [], [], [], []
     values = before = 0
     for column, rank in zip(columns, ranks, strict=True):
@@ -376,7 +379,7 @@ def _lists(columns: Sequence[Compatible], ranks: Sequence[IntArray]) -> Lists:
 
 
 def _bits(column: Compatible, labels: IntArray) -> tuple[IntArray, int]:
-    """Return a column's lists as bits, and the number of words per value; no bits if there are too many."""
+    """Return a column's lists as bits, and the words per value; 0 and no bits if there are too many."""
     width = -(-len(column.wild) // 32)
     if width * len(column.free) > _WORDS:
         return np.empty(0, np.int64), 0

@@ -1,4 +1,4 @@
-"""The columns of a release that show an input column, and the source that defines what their labels cover."""
+"""The columns of a release that show an input column, and what defines the values that a label covers."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from shoal.workflow.utility.labels import CellText
 
 @dataclass(frozen=True)
 class Knowledge:
-    """The source that defines what labels cover: a recipe, a policy, or nothing."""
+    """What defines the values that a label covers: a recipe, a policy, or nothing."""
 
     policy: Policy | None = None
     regions: Saved | None = None
-    levels: bool = False  # groups are those of the hierarchies' levels
+    levels: bool = False  # whether the groups are those of the hierarchies' levels
     node: Mapping[str, int] | None = None  # the level of each column, if a recipe gives it
 
     @property
@@ -68,10 +68,10 @@ def _text(shown: str | float | None) -> CellText:
 
 
 def knowledge_of(policy: Any, recipe: Any) -> Knowledge:
-    """Return the knowledge in the recipe, else in the policy."""
+    """Return the knowledge from the recipe or, without a recipe, from the policy."""
     if recipe is not None:
         loaded_recipe = Recipe.load(recipe)
-        # Refined classes may have other levels.
+        # Refined classes may have other levels than the recipe.
         node = None if loaded_recipe.policy.levels_by_class else loaded_recipe.levels
         return Knowledge(loaded_recipe.policy, loaded_recipe.regions, loaded_recipe.regions is None, node)
     if policy is None:
@@ -83,7 +83,7 @@ def knowledge_of(policy: Any, recipe: Any) -> Knowledge:
 
 @dataclass(frozen=True)
 class ReleasedColumn:
-    """A column of the input as a release shows it: one column, or two that hold its bounds."""
+    """An input column as a release shows it: as one column, or as two columns with its bounds."""
 
     name: str
     parts: tuple[str, ...]
@@ -92,7 +92,7 @@ class ReleasedColumn:
     def codes(
         self, counts: Counts, domains: Mapping[str, Domain], first_index: int
     ) -> tuple[IntArray, list[tuple[CellText, ...]]]:
-        """Return each combination's code and the texts of each code; its columns begin at `first_index`."""
+        """Return the code of each combination and the texts of each code; the column is at `first_index`."""
         if len(self.parts) == 1:
             return counts.codes(first_index), [(text,) for text in domains[self.parts[0]].texts]
         lower, upper = (domains[part].texts for part in self.parts)
@@ -111,7 +111,7 @@ class ReleasedColumn:
 
 
 def shown(name: str, knowledge: Knowledge, available: Sequence[str]) -> ReleasedColumn | None:
-    """Return how a release shows a column: by itself or by two columns of bounds; None if it does not."""
+    """Return how a release shows a column: as one column or as two bounds; None if it does not show it."""
     for parts in (released_columns(name, bounds=False), released_columns(name, bounds=True)):
         if all(part in available for part in parts):
             return ReleasedColumn(name, parts, knowledge.reader(name))
@@ -121,7 +121,7 @@ def shown(name: str, knowledge: Knowledge, available: Sequence[str]) -> Released
 def joined_on(
     on: str | Sequence[str], knowledge: Knowledge, released: Sequence[str], known: Sequence[str]
 ) -> list[tuple[ReleasedColumn, str]]:
-    """Pair each column of a release with the known column, given as `age` or `age=years`."""
+    """Pair columns of a release with known columns; `age=years` pairs different names."""
     pairs: list[tuple[str, str]] = []
     for text in [on] if isinstance(on, str) else on:
         name, equals, other = (text, "", "") if text in known else text.partition("=")

@@ -1,8 +1,8 @@
 """Successive releases: the k that remains against someone who has two releases of the same persons.
 
-An intruder who knows a person's quasi-identifiers knows the person's class in both; only records in both
-classes can be the person's (Ganta, Kasiviswanathan and Smith, 2008, "Composition attacks and auxiliary
-information in data privacy"). With the input, they are counted exactly; else their number is estimated.
+An intruder who knows a person's quasi-identifiers knows the person's class in both releases. Only a record
+in both classes can be the person's (Ganta, Kasiviswanathan and Smith, 2008, "Composition attacks and
+auxiliary information in data privacy"). Without the input, the number of such records is estimated.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ class Intersection(HasDocument):
     """The k that remains against someone who has two releases."""
 
     k: int  # required by the policy
-    remaining: int | None  # size of the smallest pair of classes; None if no record can be in both
+    remaining: int | None  # size of the smallest pair of classes; None if no record can be in both releases
     exact: bool  # counted in the input, not estimated from the releases
-    pairs: int  # number of pairs: a class of one release and a class (or none) of the other, sharing records
-    records: int  # number of records in pairs with fewer than k
+    pairs: int  # a pair: the records in one class of each release, or in a class of one release only
+    records: int  # number of records in pairs of fewer than k records
     warning: str | None  # set if less than k remains, or may remain
     note: str | None = None  # set if an estimate does not prove that k remains
     same_recoding: bool | None = None  # whether the recipes recode in the same way; None if not available
@@ -96,8 +96,8 @@ def intersect(
 ) -> Intersection:
     """Compute the k that remains if the persons of a release are also in an older release.
 
-    With the input `table`, the result is exact. This needs both recipes; they are read from the private
-    folders next to the releases unless given.
+    With the input `table`, the result is exact. This needs the recipes of both releases. A recipe that is not
+    given is read from the private folder next to its release.
     """
     policy = load_policy(policy, engine)
     k = Knowledge(policy).k or 1
@@ -129,7 +129,7 @@ _UNPROVEN = (
 
 
 def _warning(remaining: int, k: int, *, exact: bool, same_recoding: bool | None) -> str:
-    """Say what is wrong and what to do, without showing a value of the data."""
+    """Return the warning and advice, without a value of the data."""
     number = f"{plural(remaining, 'record')} that can be a person's, although {k:,} were requested."
     if exact:
         advice = "Publish one of the two alone." if same_recoding else _RECODE
@@ -151,7 +151,7 @@ _SERIES = "If they are of different persons, as in a series, this check does not
 
 
 def _readable_recipe(release: Any, path: Any) -> Recipe | None:
-    """Return a release's recipe if it is available and can be read."""
+    """Return the recipe of a release, or None if there is none."""
     try:
         return _recipe(release, path)
     except UsageError:
@@ -159,7 +159,7 @@ def _readable_recipe(release: Any, path: Any) -> Recipe | None:
 
 
 def _same_recoding(new: Recipe | None, old: Recipe | None) -> bool | None:
-    """Return whether two recipes have the same hierarchies and levels, or regions."""
+    """Return whether two recipes have the same hierarchies, and the same levels or regions."""
     if new is None or old is None:
         return None
     names = new.policy.roles.quasi_identifiers
@@ -176,7 +176,7 @@ def _same_recoding(new: Recipe | None, old: Recipe | None) -> bool | None:
 
 
 def _rule(recipe: Recipe, name: str) -> Builder:
-    """Return the rule of a column; a hierarchy file has no path, so that only its rows are compared."""
+    """Return the rule of a column, without the path of a hierarchy file: only its rows are compared."""
     rule = recipe.policy.builder(name)
     return replace(rule, csv="") if isinstance(rule, Csv) else rule
 
@@ -220,7 +220,7 @@ def _exact(table: OpenTable, releases: Sequence[tuple[OpenTable, Recipe]]) -> In
 
 def _classes(table: OpenTable, recipe: Recipe) -> tuple[Counts, Mapping[str, Domain], IntArray]:
     """Return the combinations of a table and the class of each under a recipe; -1 if it is suppressed."""
-    relaxed = getattr(recipe.policy.search_algorithm, "relaxed", False)  # may divide equal records
+    relaxed = getattr(recipe.policy.search_algorithm, "relaxed", False)  # it may divide equal records
     if recipe.levels is None and (relaxed or recipe.regions is None):
         raise UsageError(_BY_CHANCE)
     counts, domains = counted(table, recipe.policy)
@@ -231,7 +231,7 @@ def _classes(table: OpenTable, recipe: Recipe) -> tuple[Counts, Mapping[str, Dom
     except Infeasible:
         raise UsageError(_OTHERS) from None
     recoded = recode(problem, evaluation)
-    class_of = _class_of(counts, recoded.recoding)  # classes are numbered as they first appear
+    class_of = _class_of(counts, recoded.recoding)  # numbered by first appearance
     return counts, domains, np.where(recoded.suppressed[class_of], -1, class_of)
 
 
@@ -251,7 +251,7 @@ def _class_of(counts: Counts, recoding: Recoding) -> IntArray:
 
 
 def _check(release: OpenTable, recipe: Recipe, sizes: IntArray, records: int) -> None:
-    """Raise if the release was not made from this input and recipe: its records or classes differ."""
+    """Raise if the numbers of records or the class sizes of a release do not fit the input and the recipe."""
     policy = recipe.policy
     shown = [part for name in policy.roles.quasi_identifiers for part in policy.released(name)]
     released_sizes = release.count(shown)[0].in_memory().sizes
@@ -269,7 +269,7 @@ def _check(release: OpenTable, recipe: Recipe, sizes: IntArray, records: int) ->
         raise UsageError(_OTHERS)
 
 
-# Regions overlap where values are missing; the recipe does not say which of them a record belongs to.
+# Regions overlap where values are missing, and the recipe does not say which region a record belongs to.
 _OTHERS = (
     "A release has other classes than its recipe makes from the input, so the input does not determine which "
     "records look alike. Is it the table that both were made from? If not, leave it out: the releases alone "
@@ -284,14 +284,13 @@ class _Side:
     codes: list[IntArray]  # per quasi-identifier in common: (classes,)
     meanings: list[list[Meaning]]  # what each code covers
     texts: list[list[tuple[CellText, ...]]]  # the released text of each code
-    extra: bool  # it has quasi-identifiers that the other lacks
+    extra: bool  # whether the release has quasi-identifiers that the other lacks
     of: IntArray  # (rows,): the class of each row
     links: list[tuple[IntArray, Domain]]  # (rows,): the columns that are released unchanged
     sizes: IntArray  # (rows,)
 
     @property
     def classes(self) -> int:
-        """The number of classes."""
         return int(self.of.max()) + 1
 
 
@@ -300,7 +299,7 @@ def estimated(
 ) -> tuple[int, int, int, bool]:
     """Return the fewest records that two classes can share, the number of pairs, and the records below k.
 
-    The last value is whether this minimum is proven, as it is if both releases have the same classes.
+    The last value says whether this minimum is proven, which requires the same classes in both releases.
     """
     policies = [known.policy for known in knowledge if known.policy is not None]
     quasi = list(dict.fromkeys(name for policy in policies for name in policy.roles.quasi_identifiers))
@@ -338,7 +337,7 @@ def _links(policies: Sequence[Policy], releases: Sequence[OpenTable], used: set[
 def _side(
     table: OpenTable, shown_columns: Mapping[str, ReleasedColumn], common: Sequence[str], links: Sequence[str]
 ) -> _Side:
-    # Columns of both releases come first.
+    # Columns of both releases come before those of one release.
     columns = sorted(shown_columns.values(), key=lambda column: column.name not in common)
     parts = [part for column in columns for part in column.parts]
     counts, domains = table.count([*parts, *links])
@@ -386,7 +385,6 @@ def _released(side: _Side) -> list[tuple[tuple[CellText, ...], ...]]:
 def _compare_same_classes(
     new: _Side, old: _Side, ids: tuple[IntArray, IntArray], k: int
 ) -> tuple[int, int, int]:
-    """Compare the releases class by class; both show the same classes."""
     numbers: dict[object, int] = {}
     tables = []
     for side, side_ids in zip((new, old), ids, strict=True):
@@ -456,7 +454,7 @@ def _unmatched(starts: IntArray, _: IntArray, counts: IntArray, matched: IntArra
 
 
 def _grouped(side: _Side, ids: IntArray, order: IntArray) -> tuple[IntArray, IntArray, IntArray]:
-    """Sort the linking values of records by class, in the given order of classes."""
+    """Return the sorted codes of unchanged values of each class, with the classes in the order given."""
     positions = np.empty(len(order), np.int64)
     positions[order] = np.arange(len(order))
     class_of = positions[side.of]

@@ -48,7 +48,7 @@ def _judged_by_policy(problem: Problem, evaluation: Evaluation) -> Evaluation:
     evaluate = Evaluator(problem)
     judged = evaluation if evaluation.recoding else evaluate(evaluation.node)
     proven = Guarantee.NONE if evaluation.proven is Guarantee.NONE else Guarantee.ACCEPTABLE
-    # In-memory candidates are evaluated on demand; a remote engine may be closed by then.
+    # Candidates are evaluated later on demand, but a remote engine may be closed by then.
     candidates = evaluation.candidates if problem.counts.remote else ()
     return replace(
         judged,

@@ -14,7 +14,15 @@ from shoal.core.contracts import Engine, Guarantee, ReleaseColumns
 from shoal.core.problem import Problem
 from shoal.core.progress import Progress
 from shoal.core.targets import Target
-from shoal.errors import DataError, HierarchyError, Infeasible, InternalError, OutputError, UsageError
+from shoal.errors import (
+    DataError,
+    HierarchyError,
+    Infeasible,
+    InternalError,
+    OutputError,
+    PolicyError,
+    UsageError,
+)
 from shoal.files.outputs import (
     CERTIFICATE,
     POLICY,
@@ -88,15 +96,15 @@ def anonymize(
 
     `seconds` limits the search (None: no limit). At the limit, the best result so far is released, with its
     guarantee. Without `output` the released table has the same type as the input. `node` fixes the levels of
-    the columns that it names; the levels of the others are searched. `node` may also be an offer from a
+    the columns that it names; the search chooses the other levels. `node` may also be an offer from a
     negotiation, as an object, JSON or a file; its k (or l) and its limit then replace those of the policy.
     `mapping` writes the label of every value, and `report` an HTML page about the release, to the private
     folder. `spreadsheet_safe` puts an apostrophe before cells of a CSV or TSV file that begin like a formula;
     `delimiter` (comma, semicolon, tab, pipe) separates its values, and `bom` adds a byte order mark.
 
     With a `margin` such as "20%", the search raises k and distinct l and lowers the limit by that share, so
-    that the recipe is more likely to fit new data. Records are suppressed, and the release is verified, with
-    the original values.
+    that the recipe is more likely to fit new data. Records are then suppressed, and the release is verified,
+    with the policy's own k, l and limit.
     """
     check_seconds(seconds)
     stricter = None if margin is None else share_of(margin, "margin")
@@ -149,8 +157,8 @@ def apply(
 ) -> Release:
     """Recode a table by a recipe, suppress violating records within the limit, and check the result.
 
-    If the recipe has levels, they are fixed, and cells are refined or blanked for the new data. If it has
-    regions, they are fixed. `suppression_limit` replaces the policy's. With `repair`, levels that no longer
+    The recipe's levels or regions are fixed. If the policy refines levels or blanks cells, this is done for
+    the new data. `suppression_limit` replaces the policy's limit. With `repair`, levels that no longer
     satisfy the policy are raised to the node of least loss above them; `seconds` limits this search, and
     `Release.raised` lists the changes. `local` gives every class of this table its own labels, starting from
     the recipe's levels, like the policy option `local`. `mapping`, `report`, `spreadsheet_safe`, `delimiter`
@@ -188,7 +196,14 @@ def _check_levels(recipe: Recipe, *, repair: bool, local: bool) -> None:
 
 
 def _apply(s: Session, task: Task, output: str | Path | None, *, force: bool) -> Release:
-    """Release with a recipe's recoding; errors explain that the recipe fixes it."""
+    """Release with a recipe's recoding; error messages say that the recipe fixes the recoding."""
+    names = task.policy.columns
+    unnamed = [name for name in s.columns if name not in names]
+    if unnamed and set(names) <= set(s.columns):
+        raise PolicyError(
+            f"The table has columns that the recipe's policy does not name: {', '.join(map(repr, unnamed))}. "
+            "Remove them from the table, or anonymize it with a policy that gives each a role."
+        )
     try:
         return release_table(s, task, output=output, force=force)
     except Infeasible as error:
@@ -196,7 +211,7 @@ def _apply(s: Session, task: Task, output: str | Path | None, *, force: bool) ->
 
         if error.code != NO_RECODING:
             raise
-        raise _outdated(error, task.repair) from None
+        raise _outdated(error, task) from None
     except HierarchyError as error:
         raise HierarchyError(
             f"{error} A recipe fixes its hierarchies: correct this table, or anonymize it again.",
@@ -204,9 +219,9 @@ def _apply(s: Session, task: Task, output: str | Path | None, *, force: bool) ->
         ) from None
 
 
-def _outdated(error: Infeasible, repair: bool) -> Infeasible:
+def _outdated(error: Infeasible, task: Task) -> Infeasible:
     """Return the error for a recipe that no longer fits a table: levels, models and limit are fixed."""
-    if repair:
+    if task.repair:
         return Infeasible(
             f"{error.reason} No higher level is enough.",
             error.advice,
@@ -214,9 +229,11 @@ def _outdated(error: Infeasible, repair: bool) -> Infeasible:
             advice_intro=error.advice_intro,
             code="recipe-outdated",
         )
+    or_repair = ", or apply the recipe with the option repair, which raises levels"
+    has_levels = task.levels is not None
     return Infeasible(
         f"{error.reason} A recipe fixes levels, models and limit: anonymize this table again, with its "
-        "policy or one that asks for less.",
+        f"policy or one that asks for less{or_repair if has_levels else ''}.",
         # The levels of a recipe are fixed, not bounded by max_level.
         [replace(change, action="", label="a higher level") for change in error.advice if change.option],
         heading="The recipe no longer holds",
@@ -359,7 +376,7 @@ class Run:
                 self.session.writer(target).write(second, replace(target, name=str(draft.private / name)))
         staged, written = (draft.stage.waiting, None if second is None else draft.private / name)
         report_parts: dict[str, Any] = {}
-        if self.task.report:  # before cells are escaped, because they are compared with the input
+        if self.task.report:  # before cells are escaped, because the page compares them with the input
             from shoal.workflow.report.report import report_data
 
             report_parts = {**report_data(self.policy, result, staged, self.phase, self.progress)}
@@ -407,7 +424,7 @@ class Run:
         return replace(release, recipe=path, policy_file=path.parent / POLICY if keeps else None)
 
     def find(self, *, formulas_run: bool = False) -> SearchResult:
-        """Count, search and check unchanged columns; `formulas_run` adds notes on cells like formulas."""
+        """Count, search and check unchanged columns; `formulas_run` adds notes on formula-like cells."""
         table = self.session.table
         with self.phase("count"):
             labelled, domains = counted(table, self.policy, label=self.policy.label)
@@ -482,7 +499,7 @@ class Run:
                 raise
         wrong = verification.records != result.records
         wrong |= result.masks and verification.masked != result.evaluation.suppressed
-        if verification.unchecked:  # the search checked these models for the same or finer classes
+        if verification.unchecked:  # the search checked them, so the classes must not be finer than there
             wrong |= verification.classes > result.remaining_classes[0]
             wrong |= verification.smallest_class < result.remaining_classes[1]
             verification = replace(verification, verified=not verification.reasons)
@@ -495,7 +512,7 @@ class Run:
         return verification
 
     def check_recount(self, result: SearchResult) -> None:
-        """Raise if the table's counts have changed, so that it was modified during the run."""
+        """Raise if the table's counts differ from those at the start of the run."""
         if recount_differs(result.opened, self.policy, result.problem.counts, result.domains):
             raise table_changed()
 

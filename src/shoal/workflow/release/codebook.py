@@ -50,8 +50,8 @@ def count_lost_values(
 ) -> dict[str, int]:
     """Count, by column, the values that are lost because all their records were suppressed.
 
-    Covers quasi-identifiers and counted sensitive columns; columns that lost no value are left out. If all
-    classes use the same level of a column, a value counts as lost only if no released record has its label.
+    The result contains quasi-identifiers and sensitive columns that lost at least one value. If all classes
+    use the same level of a column, a value is lost only if no released record has its label.
     """
     if recoding.separate_column or not suppressed.any():
         return {}
@@ -156,7 +156,7 @@ def _covered_text(rule: Builder, cover: Cover) -> str:
 
 
 def _quoted_member(value: str | None) -> str:
-    """Quote a value that equals the label of missing values."""
+    """Quote a value that could be mistaken for the label of missing values."""
     if value is None:
         return MISSING
     return f'"{value}"' if value == MISSING else value
@@ -167,9 +167,9 @@ def _covers(rule: Builder, label: str) -> str:
 
 
 def write_mapping(folder: Path, problem: Problem, recoding: Recoding, domains: Mapping[str, Domain]) -> None:
-    """Write the label of each value to a file per column, or by combination if labels differ between classes.
+    """Write the label of each value to one file per column; the files contain values of the data.
 
-    The files contain values of the data.
+    If labels differ between classes, write one file with the labels of each combination.
     """
     folder.mkdir(mode=0o700)
     regions = recoding.regions

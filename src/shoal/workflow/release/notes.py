@@ -31,8 +31,8 @@ from shoal.workflow.problem import separate_column
 from shoal.workflow.release.spreadsheet import FORMULA, is_formula
 from shoal.workflow.session import OpenTable
 
-_MOST_VALUES = 250_000  # maximum distinct values of a column that is read to check for keys
-_MOST_COLUMNS = 4  # maximum number of columns that are read for this check
+_MOST_VALUES = 250_000  # a column with more distinct values is not checked for keys
+_MOST_COLUMNS = 4  # maximum number of columns that are checked for keys by their values
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class ColumnReview:
 
     policy: Policy
     records: int
-    unique_values: Mapping[str, int]  # by column: the number of values that occur once
+    unique_values: Mapping[str, int]  # by column: how many values occur once
     scans: Mapping[str, ColumnScan]
     empty: Sequence[str] = ()  # notes on empty rows
     person_key: PersonKey | None = None  # a column that identifies persons, although k counts rows
@@ -93,7 +93,7 @@ class ColumnReview:
     def _begins(self, name: str, labels: Mapping[str, Sequence[str]]) -> bool:
         if name in self.scans:
             return any(self.scans[name].matches[len(WITHIN) :])
-        bounds = len(self.policy.released(name)) > 1  # two numbers
+        bounds = len(self.policy.released(name)) > 1  # a band released as two numbers
         return not bounds and any(map(is_formula, labels.get(name, ())))
 
 
@@ -116,7 +116,7 @@ def review_columns(
 ) -> ColumnReview:
     """Search the columns that are released unchanged for identifiers and, if requested, formulas.
 
-    Existing counts of sensitive columns give their numbers of unique values; the engine scans the columns.
+    The engine scans the columns. For sensitive columns, the number of unique values comes from `counts`.
     """
     engine, table = opened.engine, opened.table
     separate = separate_column(policy)  # released by group: no value belongs to a single record
@@ -158,7 +158,7 @@ def _person_key(
     candidates = {name: kind for name, kind in evidence.items() if kind is not None}
     unknown = [name for name in evidence if name not in candidates]
     lifelong = any(map(is_lifelong, roles.quasi_identifiers))
-    # Without a lifelong column, the shape of values is no evidence, so other columns are not read for it.
+    # Without a lifelong column, the shape of values is no evidence, so other columns need not be read.
     removed = _scans(opened.engine, opened.table, [n for n in unknown if n in roles.identifiers], ())
     scanned = {**scans, **removed} if lifelong else removed
     shaped = _evidence_of_values(opened, unknown, counts, domains, scanned, removed)

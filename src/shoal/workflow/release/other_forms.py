@@ -1,8 +1,8 @@
-"""Other forms of values: dates that hierarchies do not parse, and numbers with another unit or origin.
+"""Values in other forms: dates that hierarchies do not parse, and numbers with another unit or origin.
 
-Dates may have month names or two-digit years, be part of a text, or be day numbers. An age in months is a
-number in another unit. Dates are treated as numbers, too, because dates of birth reveal ages. If every record
-has a unique number, its rank may reveal the value, for example if records were numbered by date.
+A date may have a month name or a two-digit year, be part of a text, or be a day number. An age may be in
+months, or follow from a date of birth, so dates are also read as numbers. If each record has its own number,
+the rank of the number may reveal a value, for example if records were numbered by date.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ _FORMATS = (
     "%Y %b %d", "%d.%m.%y", "%d-%b-%y", "%Y-%j", "%Y%j", "%G-W%V-%u",
 )  # fmt: skip
 _SHORT = ("%d/%m/%y", "%m/%d/%y")  # only the format that fits more texts is used
-_DIGIT = re.compile(r"\d")  # every one of these formats contains a digit
+_DIGIT = re.compile(r"\d")  # a text without a digit fits none of the formats
 _INSIDE = re.compile(r"(?<!\d)(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})(?!\d)")
 _MONTH_NAME = re.compile(  # 26. Dezember 2016, 26 de dezembro de 2016, Dec. 26th, 2016
     r"(?<!\d)(?P<day>\d{1,2})(?:st|nd|rd|th|er|\.|º)?[\s-]*(?:de |di |of )?(?P<month>[^\W\d_]{3,})\.?,?[\s-]*"
     r"(?:de )?(?P<year>\d{4}|\d\d)(?!\d)"
     r"|(?P<month_first>[^\W\d_]{3,})\.? (?P<day_second>\d{1,2})(?:st|nd|rd|th)?,? (?P<year_last>\d{4})(?!\d)"
 )
-_EUROPEAN = re.compile(r"(?<!\d)(\d{1,2})([-/.])(\d{1,2})\2(\d{4})(?!\d)")  # or month first
+_EUROPEAN = re.compile(r"(?<!\d)(\d{1,2})([-/.])(\d{1,2})\2(\d{4})(?!\d)")  # 26.12.2016, or 12/26/2016
 _MONTHS = (  # without a day: read as the first of the month
     re.compile(r"(?<!\d)(?P<year>\d{4})[-/.](?P<month>\d{1,2})(?!\d)"),
     re.compile(r"(?<!\d)(?P<month>\d{1,2})[-/.](?P<year>\d{4})(?!\d)"),
@@ -43,7 +43,7 @@ _COUNTED = (
     (re.compile(r"\d{5}(\.\d+)?"), 86400.0, datetime(1899, 12, 30)),  # days, as spreadsheets count them
 )
 
-# Only digits, at the beginning of a key or inside it: 201503120417, A-150312-0001.
+# Dates without separators, at the beginning of a key or inside it: 201503120417, A-150312-0001.
 _COMPACT = tuple(
     (re.compile(pattern), order)
     for pattern, order in (
@@ -137,7 +137,7 @@ def _read(text: str, formats: Sequence[str], *, months_first: bool) -> datetime 
 
 
 def _date_inside(text: str, *, months_first: bool) -> datetime | None:
-    """Return the date, or the first day of the month, that a longer text contains."""
+    """Return the date in a longer text; if the text names only a month, return its first day."""
     if match := _MONTH_NAME.search(text):
         day, name, year = (
             match[word] or match[other]
@@ -193,10 +193,10 @@ def scaled_groups(
     rising: bool,
     by_rank: bool,
 ) -> dict[int, IntArray]:
-    """Return for each level the group of each number, read as a value on another scale; -1 for none.
+    """Read numbers as values in another unit, and return for each level the group of each number, or -1.
 
-    A line is fitted through the quantiles of numbers and values. With `by_rank`, each number is mapped to the
-    value of the same quantile. The caller must count the records for which this is true.
+    The unit is found from the quantiles of numbers and values. With `by_rank`, a number is read as the value
+    of the same rank instead. Both are guesses: the caller must count the records for which they are right.
     """
     no_group = np.full(len(numbers), -1, np.int64)
     positions = hierarchy.positions
@@ -282,7 +282,7 @@ def _best_shift(guessed: FloatArray, positions: FloatArray, records: IntArray, s
 
 
 def _overlap(numbers: FloatArray, positions: FloatArray, shares: FloatArray) -> float:
-    """Return the overlap of the distribution of the numbers with the shares of the ascending places."""
+    """Return the overlap of the distribution of the numbers with the shares of the ascending positions."""
     index = np.minimum(np.searchsorted(positions, numbers), len(positions) - 1)
     counts = np.bincount(index[positions[index] == numbers], minlength=len(positions))
     return float(np.minimum(counts / len(numbers), shares).sum())

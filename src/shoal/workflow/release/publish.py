@@ -1,8 +1,8 @@
 """Publishing: a release is written next to its target, read back and checked, and only then published.
 
-The names of a run's temporary files start with its mark: `.NAME.<hex>.tmp`. The run locks the file of that
-name until it ends. An exclusive lock on the target serializes the start and the end of runs. A commit
-performs these steps:
+Each run has a mark: a file `.NAME.<hex>.tmp`, which the run locks until it ends. The names of its temporary
+files begin with the name of the mark. A lock on the target ensures that only one run at a time starts or
+commits. A commit performs these steps:
 
 1. move the files next to the old release into its private folder, and rename that folder;
 2. publish the release by a single rename or link;
@@ -80,7 +80,7 @@ def own_files(output: Path) -> list[Path]:
 
 
 def check_waiting_names(home: Path) -> None:
-    """Raise if the user's files in a private folder include a name that a commit uses temporarily."""
+    """Raise if the user has a file in the private folder with a name that a commit needs."""
     for path in home.glob("*"):
         if path.name == CODEBOOK or path.name.startswith(f"{SENSITIVE}."):
             raise OutputError(
@@ -91,7 +91,7 @@ def check_waiting_names(home: Path) -> None:
 def check_private_inputs(home: Path, table: Path | None, files: Mapping[Path, str], *, guessed: bool) -> None:
     """Raise if the private folder to be replaced contains an input, unless that file is kept.
 
-    With `guessed`, the run writes a policy: also raise if it would replace one that the user has edited.
+    With `guessed`, the run writes a policy. Then also raise if the user has edited the policy in the folder.
     """
     inside = home.resolve()
     if table is not None and table.resolve().is_relative_to(inside):
@@ -194,7 +194,7 @@ class Draft:
         remove_temporaries(self.output, self.mark)
 
     def _publish(self, home: Path) -> None:
-        """Run the four steps; after an error or an interrupt, `draft` completes or undoes them."""
+        """Run the steps of the module docstring; after an error, `draft` completes or undoes them."""
         if self.force:
             if home.exists():
                 carry_over(home, self.private, keep_policy=self.keep_policy)
@@ -227,7 +227,7 @@ class Draft:
             ) from None
 
     def _complete(self, home: Path, error: OSError) -> None:
-        """Complete a published release; if that fails, undo it unless it replaced another."""
+        """Complete a published release. If that fails, withdraw it, unless it replaced another release."""
         try:
             complete_or_undo(self.stage)
         except (OSError, ShoalError):
@@ -236,7 +236,7 @@ class Draft:
             raise _incomplete(self.stage.target.name, error) from None
 
     def _undo(self, home: Path) -> bool:
-        """Withdraw a new release, its private folder first; return whether this succeeded."""
+        """Withdraw a new release and its private folder; return whether this succeeded."""
         try:
             if home.exists():
                 pack(home, self.beside)

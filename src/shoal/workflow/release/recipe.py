@@ -1,4 +1,4 @@
-"""Recipes: a stored recoding that is applied to tables or row by row; and the audit of a release."""
+"""Recipes, which store a recoding so that it can be applied to new data, and the audits of releases."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Recipe:
     levels: dict[str, int] | None  # None if the recoding is not based on a node
     regions: Saved | None
     reference: Reference  # how often each sensitive value occurred in the whole input
-    masked: int | None = None  # the masked records of the release; None if unknown
+    masked: int | None = None  # number of masked records in the release; None if unknown
 
     @classmethod
     def load(cls, source: Recipe | Mapping[str, Any] | str | Path) -> Recipe:
@@ -93,7 +93,6 @@ class Recipe:
 
 
 def _files_needed(policy: Policy) -> list[str]:
-    """Return the columns whose hierarchy files a recipe contains; their paths are not opened."""
     needed = (*policy.roles.quasi_identifiers, *policy.sensitive_needed)
     return [name for name in policy.files if name in needed]
 
@@ -171,7 +170,6 @@ def _damaged(what: str) -> str:
 
 
 def _no_recipe(data: Mapping[str, Any]) -> str:
-    """Return the message for a recipe of another version, or for data that is not a recipe."""
     if "recipe" in data:
         return f"The recipe is of another version; shoal {version('shoal')} cannot read it. Anonymize again."
     return f"This is not a recipe. {_WHERE}"
@@ -203,7 +201,7 @@ def recipe_of(
     domains: Mapping[str, Domain],
     masked: int | None = None,
 ) -> dict[str, Any]:
-    """Return a recoding as plain values, to apply it to new data and to verify it without the input."""
+    """Return the recipe as plain values, with which the recoding can be applied and verified later."""
     needed = (*policy.roles.quasi_identifiers, *policy.sensitive_needed)
     rules = {name: policy.builder(name) for name in needed if policy.columns[name].hierarchy is not None}
     reference = reference_of(problem.counts, domains)
@@ -215,11 +213,11 @@ def recipe_of(
     records = dict(zip(problem.lattice.columns, problem.value_counts, strict=True))
     records |= {name: np.array([n for _, n in pairs], np.int64) for name, pairs in reference.items()}
     for name, rule in rules.items():
-        # New data must not change the labels.
+        # New data must not change the labels, so what defines their style is stored.
         if options := rule.stored(domains[name], records[name]):
             written["columns"][name]["hierarchy"] |= options
     key = secrets.token_hex(32)
-    # The groups of a sensitive column that is released separately are random in each run.
+    # If a sensitive column is released separately, the regions are random and useless for new data.
     recoding, node = evaluation.recoding, evaluation.node
     regions = None if node or (recoding and recoding.separate_column) else recoding
     return {
@@ -250,7 +248,7 @@ def _written(recoding: Recoding) -> dict[str, Any]:
 
 
 def fingerprint(key: str, problem: Problem, domains: Mapping[str, Domain]) -> str:
-    """Return a keyed digest of the input's counts; it can only be recomputed with the key."""
+    """Return a digest of the input's counts; only someone who has the key can compute it."""
     digest = hmac.new(bytes.fromhex(key), digestmod=hashlib.sha256)
     for name, domain in domains.items():
         digest.update(repr((name, domain.texts)).encode())
@@ -276,19 +274,19 @@ def packages() -> dict[str, str]:
 
 
 _Text = str | None
-# Per column: the released cells; for an unchanged column, its text.
+# For each column, the released cells of a row: one label, two bounds, or the unchanged text.
 RecodedRow = tuple[tuple[CellValue, ...], ...]
 _CELLS = 10_000_000  # maximum number of cells (rows times classes) that are compared at once
 
 
 @dataclass
 class RowRecoder:
-    """Recodes rows one by one; a row that no class covers becomes None."""
+    """Recodes each row independently of the others; a row that no class covers becomes None."""
 
-    policy: Policy  # with fixed label styles
+    policy: Policy  # its label styles do not depend on the data
     levels: Mapping[str, int] | None
     regions: Saved | None
-    order: IntArray | None  # the classes of the regions, the narrowest first
+    order: IntArray | None  # the indexes of the classes, narrowest first
     _labels: dict[tuple[str, _Text], tuple[CellValue, ...]] = field(default_factory=dict, repr=False)
     _covers: dict[tuple[str, _Text], Any] = field(default_factory=dict, repr=False)
 
@@ -369,7 +367,7 @@ class RowRecoder:
         return self._covers[name, text]
 
     def _bound(self, name: str, text: _Text) -> Hierarchy:
-        """Bind a column's rule to one value, independently of other values."""
+        """Return the hierarchy that a column's rule builds from one value alone."""
         return self.policy.builder(name).bind(Domain(name, (text,), (text,)))
 
 

@@ -1,8 +1,8 @@
 """Recovery: the next command on a release completes or undoes an interrupted run.
 
-A run may be interrupted at any moment, even by kill -9. If the waiting private folder belongs to the
-published release, that folder and the files next to the release are moved into place. Otherwise the old
-private folder is restored. Then the temporary files are removed, except those of a running process.
+A run may be interrupted at any moment, even by kill -9. If the release of the run was already published, its
+private folder and the files next to it are moved into place. Otherwise the private folder of the old release
+is restored. Then the temporary files are removed, except those of a running process.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ def matches_release(private: Path, stage: Stage) -> bool:
 
 
 def stale_marks(target: Target) -> dict[Path, str]:
-    """Return the marks of ended runs on an output, with the kind of output that each wrote."""
+    """Return the marks of ended runs on an output (see `publish`), each with the kind of its output."""
     table = target.kind == "table"
     kinds = {mark: kind_of(mark) for mark in marks(target.path)}
     return {m: kind for m, kind in kinds.items() if kind in _kinds(table=table) and is_stale(m)}
 
 
 def _kinds(*, table: bool) -> tuple[str, ...]:
-    """Return the kinds that marks of an output may have: a table and a file can have the same name."""
+    """Return the kinds of marks that a table, or a file or folder, can have."""
     return ("", "table") if table else ("", "file", "folder", WHOLE)
 
 
@@ -116,7 +116,7 @@ def remove_temporaries(output: Path, mark: Path) -> None:
 def recover(release: Any, engine: Engine) -> None:
     """Complete or undo interrupted runs on a release that is about to be read, and warn about it.
 
-    If its folder is read-only, the warning says so and the release is read as it is.
+    If the folder of the release is read-only, the warning says so and nothing is changed.
     """
     if not isinstance(release, str | Path):
         return
@@ -124,7 +124,7 @@ def recover(release: Any, engine: Engine) -> None:
     if isinstance(engine, TableEngine):
         try:
             target = engine.target(str(release))
-        except ShoalError:  # reading it raises the error
+        except ShoalError:  # the caller gets the same error when it reads the release
             return
     _recover(target, engine)
 

@@ -70,7 +70,7 @@ class Release(HasDocument):
     records: int
     suppressed: int  # dropped or masked
     masked: int
-    limit: int  # the records that may be suppressed
+    limit: int  # the number of records that may be suppressed
     verification: Verification
     seconds: Mapping[str, float]
     exposure: Exposure  # of the input, by its quasi-identifiers
@@ -85,7 +85,7 @@ class Release(HasDocument):
     policy_file: Path | None = None  # of a guessed policy
     codebook: Path | None = None
     report: Path | None = None
-    sensitive_table: Any = field(default=None, repr=False)  # if a sensitive column is separate; or its path
+    sensitive_table: Any = field(default=None, repr=False)  # the second table of anatomy, or its path
     outliers: Outliers | None = None  # rare combinations before blanking, if the search looks for them
     basis: Basis | None = field(default=None, repr=False, compare=False)  # contains values of the input
     # For the report: the loss for analysts, and what made records of the input unique.
@@ -99,7 +99,7 @@ class Release(HasDocument):
 
     @property
     def start(self) -> dict[str, int] | None:
-        """The levels of the recoding, or those that it refined; None if it is not based on levels."""
+        """The levels that the search chose, before refinement; None if the recoding has no levels."""
         node = self.evaluation.node
         return dict(zip(self.policy.roles.quasi_identifiers, node, strict=True)) if node else None
 
@@ -129,7 +129,7 @@ class Release(HasDocument):
         return recipe_of(self.policy, self.basis.problem, self.evaluation, self.basis.domains, self.masked)
 
     def write_candidates(self, path: str | Path, *, force: bool = False) -> None:
-        """Write `candidate_nodes` to a CSV or JSON file, by its extension; no incomplete file remains."""
+        """Write `candidate_nodes` to a .csv or .json file; after an error, no incomplete file remains."""
         from shoal.workflow.candidates import check_lists_candidates, write_candidates
 
         if not self.evaluation.candidates:
@@ -154,7 +154,7 @@ class Release(HasDocument):
 
     @property
     def columns_without_information(self) -> tuple[str, ...]:
-        """The quasi-identifiers that differed in the input and have one label in the release."""
+        """The quasi-identifiers with several values in the input, but only one label in the release."""
         return tuple(
             name
             for name, loss in self.losses.items()
@@ -173,7 +173,7 @@ class Release(HasDocument):
 
     @property
     def unique_with_unchanged(self) -> int | None:
-        """The number of records (or persons) that are unique by all released columns; None: not counted."""
+        """The number of records (or persons) that are unique by all released columns; None if not counted."""
         return self.unchanged.unique
 
     @property
@@ -193,12 +193,12 @@ class Release(HasDocument):
 
     @property
     def exposure_after(self) -> Exposure:
-        """The exposure of the released records; that of the input if quasi-identifiers are unchanged."""
+        """The exposure of the release; equal to that of the input if a sensitive column is separate."""
         return self.exposure if self.separate_column else self.verification.exposure
 
     @property
     def least_class(self) -> int:
-        """The least class size that the policy requires; 1 if quasi-identifiers are unchanged."""
+        """The least class size that the policy requires; 1 if a sensitive column is separate."""
         return 1 if self.separate_column else max(model.least_size for model in self.policy.privacy_models)
 
     @property
@@ -381,7 +381,7 @@ def _facts(release: Release) -> Iterator[tuple[str, str]]:
 
 
 def _retained(release: Release) -> str:
-    """Say which share of the information is left, and which columns lost all of it."""
+    """Describe the share of the information that is left, and the columns that lost all of it."""
     lost = release.columns_without_information
     text = f"{percent(release.retained_overall)} of the information"
     if release.separate_column:
@@ -406,7 +406,7 @@ def _values_lost(lost: Mapping[str, int]) -> str:
 
 
 def _proven(release: Release, result: Mapping[str, Any]) -> str:
-    """Say what the search proved, and among how many choices."""
+    """Describe what the search proved, and how many nodes it chose from."""
     proven, algorithm, least = result["proven"], release.algorithm, result["lower_bound"]
     if release.outliers:
         return f"no tested combination is shared by fewer than {release.outliers.k:,} records"
@@ -422,7 +422,7 @@ def _proven(release: Release, result: Mapping[str, Any]) -> str:
 
 
 def _changes(release: Release) -> str:
-    """Say how a recoding differs from the node that the search found; "" if it does not."""
+    """Describe how a recoding differs from the node that was found; "" if it does not differ."""
     if release.levels is not None:
         return ""
     finishing = release.policy.finishing

@@ -1,12 +1,13 @@
 """Which unchanged columns reveal a generalized column, and how many records all columns together make unique.
 
-A column reveals a finer group of a quasi-identifier in one of two ways. By agreement: all records with the
-same value of the column have the same finer group; a value that occurs in one record is no evidence. By
-content: its values name the finer group, for example an exact date next to a year.
+A finer group is a group at a level below the released one. For each quasi-identifier and finer level, there
+is one question: does a column reveal the finer group? This can happen in two ways. By agreement: all records
+with the same value of the column have the same finer group. A value of a single record is no evidence. By
+content: the values name the finer group, for example an exact date next to a year.
 
-Agreement or content must hold for at least half of the records whose released label covers several finer
-groups, and for at least half of those not explained by chance, which means guessing the most frequent finer
-group. Masked records share one label, which covers the groups of all of them.
+Only records whose released label covers several finer groups count. Masked records are among them, because
+they share one label. A column is reported if it reveals the finer groups of at least half of these records.
+The same must hold without the records for which guessing the most frequent finer group is right.
 """
 
 from __future__ import annotations
@@ -45,10 +46,10 @@ from shoal.policy.policy import Policy
 from shoal.workflow.release.other_forms import as_iso_dates, enough_numbers, numbers_of_texts, scaled_groups
 from shoal.workflow.release.search_result import Revealed, SearchResult, Unchanged
 
-_SHORTEST_DATE = 5  # characters of a date in any format, such as 40193 for a day counted by a spreadsheet
+_SHORTEST_DATE = 5  # length of the shortest date, a day number of a spreadsheet such as 40193
 GroupReader = Callable[
     [int, Sequence[str], Sequence[int]], Mapping[int, IntArray]
-]  # the groups that texts name
+]  # for each of the levels, the group that each text names
 
 
 def named_groups(
@@ -56,9 +57,9 @@ def named_groups(
 ) -> Mapping[int, IntArray]:
     """Return for each level the group that each text names, or -1.
 
-    A text names a group if it equals the group's label, or if the hierarchy rule reads it as one of the
-    group's values: the same date in another format or with a time, the same number with another decimal
-    sign, a longer code.
+    A text names a group if it equals the group's label, or if the rule reads it as a value of the group.
+    Examples of such texts are a date in another format or with a time, a number with another decimal sign,
+    and a longer code.
     """
     return NamedGroups(rule, domain, hierarchy).read(texts, levels)
 
@@ -99,11 +100,11 @@ class NamedGroups:
 
 
 class _LabelIndex:
-    """The labels of a level whose groups are those of `level`, possibly with other labels."""
+    """Finds groups of `level` by the labels of the level `labelled`, which has the same groups."""
 
     def __init__(self, hierarchy: Hierarchy, level: int, labelled: int) -> None:
         self.labelled = labelled
-        self.back = np.append(np.argsort(hierarchy.between(level, labelled)), -1)  # the last: no group
+        self.back = np.append(np.argsort(hierarchy.between(level, labelled)), -1)  # index -1: no group
         self.names = {label: group for group, label in enumerate(hierarchy.labels[labelled])}
         self.plain = _plain_labels(hierarchy, labelled)
         self.parts = _parts_of_keys(self.plain)
@@ -126,7 +127,7 @@ _AFTER_LETTERS = re.compile(r"[A-Za-z]{1,3}[-_ /](\d+)")  # D-10123
 def _rewritten(
     rule: Builder, texts: Sequence[str], positions: FloatArray | None = None
 ) -> tuple[Builder, list[str]]:
-    """Rewrite texts in the format of the rule; dates become ISO dates if it cannot parse all of them."""
+    """Rewrite texts for the rule. If it cannot parse all dates, return ISO dates and a rule for them."""
     months_first = rule.months_first() or False
     if isinstance(rule, Dates):
         shown = begins_with_month(texts)
@@ -162,10 +163,10 @@ def _labels_of_values(domain: Domain, hierarchy: Hierarchy, texts: Sequence[str]
 
 
 def _labels(rule: Builder, texts: Sequence[str]) -> list[Labels | None]:
-    """Return the labels of each text, None if it cannot be parsed; a code for unknown is its own label."""
+    """Return the labels of each text, or None if it cannot be parsed; a code for unknown is its own label."""
     try:
         labels = rule.labels(texts)
-    except ArithmeticError:  # numbers too far from the widths of bands for arithmetic
+    except ArithmeticError:  # a number is too large for its band to be computed
         return [None] * len(texts)
     return [
         (text,) * rule.depth() if rule.is_unknown(text) else row
@@ -174,9 +175,9 @@ def _labels(rule: Builder, texts: Sequence[str]) -> list[Labels | None]:
 
 
 def _same_position(rule: Builder, hierarchy: Hierarchy, texts: Sequence[str]) -> IntArray:
-    """Return the value at the same position as each text on the column's scale, or -1.
+    """Return for each text the value at its position (a day or a number), or -1.
 
-    The position of a date is its day. If all values are whole numbers, a number is rounded down.
+    A date with a time is at the position of its day. If all values are whole, numbers are rounded down.
     """
     no_match = np.full(len(texts), -1, np.int64)
     if rule.scale not in ("number", "day", "minute") or hierarchy.positions is None:
@@ -187,7 +188,7 @@ def _same_position(rule: Builder, hierarchy: Hierarchy, texts: Sequence[str]) ->
         positions, text_positions = np.floor(positions), np.floor(text_positions)
     order = np.argsort(positions, kind="stable")
     first, last = (np.searchsorted(positions[order], text_positions, side) for side in ("left", "right"))
-    # An unreadable text is not a missing value.
+    # The position nan means a missing value in the hierarchy, but an unreadable text here.
     unique_match = (last - first == 1) & ~np.isnan(text_positions)
     return np.where(unique_match, order[np.minimum(first, len(order) - 1)], no_match)
 
@@ -202,7 +203,7 @@ def _plain_labels(hierarchy: Hierarchy, level: int) -> dict[str, int]:
 
 
 def _parts_of_keys(plain: Mapping[str, int]) -> dict[str, int]:
-    """Map the parts of labels that a key may contain to groups: the whole label, or its only number."""
+    """Map what a key may contain of a label, either all of it or its only number, to the label's group."""
     parts = {label: group for label, group in plain.items() if group >= 0 and label}
     for label, group in plain.items():
         numbers = _NUMBER.findall(label)
@@ -260,7 +261,7 @@ def parts_of(texts: Sequence[str]) -> list[TextPart]:
     return list(parts.values())[1:]
 
 
-_SAMPLE = 100  # values to read first; all values are read if a quarter of the records with these match
+_SAMPLE = 100  # values to read first; if a quarter of their records match, all values are read
 _MOST_SCALED = 100_000  # maximum values to read if they may be numbers on another scale
 _MOST_VALUES = 1_000_000  # maximum values to read; records with other values count as not revealed
 _CHANCE = 1e-3  # agreement with a lower probability is not attributed to chance
@@ -318,7 +319,7 @@ class _Search:
         }
 
     def revealed(self, names: Sequence[str]) -> Iterator[Revealed]:
-        """Yield each pair at the level with the most revealed records; the finest if several are equal."""
+        """Yield each pair at the level that reveals most records; of equal levels, at the finest."""
         for index, (name, tally) in enumerate(zip(names, self.answer.tallies(), strict=True)):
             records = np.maximum(agreement(tally, self.guesses), self.content(index, tally))
             for column in self.rules:
@@ -413,7 +414,7 @@ class _Search:
             levels = [question.level for question in chosen.values()]
             groups = read(column, texts, levels)
             for number, question in chosen.items():
-                bits = np.full(len(hierarchy.labels[question.level]) + 1, -1, np.int64)  # the last: no group
+                bits = np.full(len(hierarchy.labels[question.level]) + 1, -1, np.int64)  # index -1: no group
                 bits[hierarchy.groups(question.level)] = self.questions.paths[column] & question.mask
                 if (groups[question.level] >= 0).any():
                     bits_by_question[number] = bits[groups[question.level]]
@@ -421,7 +422,7 @@ class _Search:
 
 
 def _as_numbers(texts: Sequence[str]) -> FloatArray | None:
-    """Convert texts to numbers, or dates to day numbers; None if too few texts are either."""
+    """Convert texts to numbers, or dates to day numbers; None if too few texts are numbers or dates."""
     numbers = numbers_of_texts(texts)
     if numbers is None and any(map(str.isdigit, "".join(texts[:_SAMPLE]))):
         rule, read = _rewritten(Dates(dates=("year",)), texts)
@@ -431,7 +432,7 @@ def _as_numbers(texts: Sequence[str]) -> FloatArray | None:
 
 
 def agreement(tally: GroupTally, guesses: Sequence[GroupGuess]) -> IntArray:
-    """Count, for each question, the records in groups of two or more that agree; 0 means no evidence."""
+    """Count, for each question, the records in groups that agree; 0 if chance explains the agreement."""
     multi = tally.sizes > 1
     sizes = tally.sizes[multi]
     counts = np.zeros(len(guesses), np.int64)
@@ -502,8 +503,8 @@ class RecodedColumn:
 
     hierarchy: Hierarchy
     released: int  # the released level, or the highest level if the recoding has no levels
-    highest: int  # no path goes above this level
-    codes: IntArray  # (parts,): the value of each part: the records with one value and one label
+    highest: int  # the highest level at which a finer group is asked for
+    codes: IntArray  # (parts,): the value of each part; a part is the records with one value and one label
     records: IntArray  # (parts,)
     labels: IntArray  # (parts,)
     shown: IntArray  # (values,) or (classes,): the released label of each
@@ -570,7 +571,7 @@ def questions_of(
 
 
 def _released_totals(problem: Problem, recoding: Recoding) -> Sequence[IntArray]:
-    """Count the released records of each value; all records if the counts are in the engine."""
+    """Count the released records of each value; counts in an engine give all records instead."""
     counts = problem.counts
     if recoding.suppressed is None or counts.remote:
         return problem.value_counts
@@ -645,10 +646,10 @@ def _suppressed(
     paths: tuple[IntArray, ...],
     released: tuple[int, ...],
 ) -> IntArray | None:
-    """Pack the groups of suppressed classes like the released part of paths."""
+    """Return the suppressed classes as keys, packed in the same way as the released bits of paths."""
     if recoding.suppressed is None or recoding.node is None:
         return None
-    before = problem.counts.fields  # wider than the labels need where values were merged
+    before = problem.counts.fields  # may be wider than the new fields
     keys = np.zeros((fields[-1].word + 1, recoding.suppressed.shape[1]), np.int64)
     for column, (old, new) in enumerate(zip(before, fields, strict=True)):
         groups = problem.hierarchies[column].groups(recoding.node[column])

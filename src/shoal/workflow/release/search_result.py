@@ -31,7 +31,7 @@ FileState = tuple[tuple[str, int, int, int], ...]
 
 
 class ChangeGuard:
-    """Detects changes of an input file during a run, and replaces errors that they may have caused."""
+    """Detects changes of an input file during a run, and reports them instead of the errors they cause."""
 
     def __init__(self, source: Any) -> None:
         self.path = Path(source) if isinstance(source, str | Path) else None
@@ -101,7 +101,7 @@ class Revealed(PlainValues):
     reveals: str
     level: int  # in the hierarchy of the revealed column; 0 is the value itself
     records: int  # the number of records whose finer value it reveals
-    share: float  # of the records whose label covers several finer values, and of masked records
+    share: float  # `records` as a share of those whose finer value a label or masking hides
 
     @property
     def message(self) -> str:
@@ -119,7 +119,7 @@ class Unchanged:
     """What the columns that are released unchanged reveal together with the quasi-identifiers."""
 
     revealed: tuple[Revealed, ...] = ()
-    unique: int | None = None  # records, or persons, unique by all released columns; None: not counted
+    unique: int | None = None  # records, or persons, unique by all released columns; None if not counted
     by_unit: bool = False  # whether `unique` counts persons
 
     @property
@@ -135,7 +135,7 @@ class Unchanged:
 
 
 def refuse_if_revealed(unchanged: Unchanged, fail: Iterable[str]) -> None:
-    """Raise ReleaseRefused if `fail` contains "revealed" and a column reveals another, or this is unknown."""
+    """Raise ReleaseRefused if `fail` has "revealed" and a column reveals another or was not checked."""
     if "revealed" not in fail:
         return
     if unchanged.unique is None:
@@ -173,8 +173,8 @@ class SearchResult:
     evaluation: Evaluation
     recoding: Recoding
     labels: Mapping[str, tuple[str, ...]]
-    remaining_classes: tuple[int, int]  # their number, and the size of the smallest
-    masks: bool  # suppressed records are kept masked: there are enough to form a class
+    remaining_classes: tuple[int, int]  # the number of classes, and the size of the smallest
+    masks: bool  # whether suppressed records are kept and masked
     losses: Mapping[str, ColumnLoss]
     lost_values: Mapping[str, int]  # by column: the number of values that no released record has
     recoded: Recoded
@@ -200,7 +200,7 @@ def search_result(
 ) -> SearchResult:
     """Derive labels, losses and lost values from a recoding; with `mask`, mask records if possible.
 
-    `labelled` are the counts with the label column, if the search used counts without it.
+    If the search used counts without the label column, `labelled` are the counts with it.
     """
     recoded = replace(recode(problem, evaluation), labelled=labelled)
     recoding, classes, suppressed = recoded.recoding, recoded.classes, recoded.suppressed
@@ -214,7 +214,7 @@ def search_result(
     losses = losses_of(problem, recoding, classes, suppressed)
     lost_values = count_lost_values(problem, recoding, classes, suppressed)
     if problem.counts.remote:
-        _ = recoded.losses  # computed while the engine is open
+        _ = recoded.losses  # must be computed while the engine is open
     derived = labels, remaining_classes, masks, losses, lost_values, recoded
     return SearchResult(opened, domains, problem, algorithm, evaluation, recoding, *derived)
 
@@ -229,13 +229,13 @@ def _labels(hierarchy: Hierarchy, recoding: Recoding, column: int, codes: IntArr
     if shown is None:
         values = hierarchy.labels[0]
         if recoding.separate_column:
-            return values  # all of them are released
+            return values  # with a second table, all values are released
         return tuple(values[code] for code in ordered if code < len(values))
     return tuple(_in_words([ends[code] for ends in shown.values()]) for code in ordered)
 
 
 def _in_words(bounds: Sequence[CellValue]) -> str:
-    """Write a group as its label, or as its bounds, which may be missing.
+    """Format a label, or a lower and an upper bound, each of which may be None.
 
     >>> [_in_words(ends) for ends in (["20-29"], [20, 29], [42, 42], [90, None], [None, 19], [None, None])]
     ['20-29', '20 to 29', '42', 'from 90', 'up to 19', '(empty)']

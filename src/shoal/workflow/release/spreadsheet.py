@@ -29,8 +29,8 @@ _BOM = codecs.BOM_UTF8.decode()
 class Sheet:
     """Options of a text file for spreadsheets: escaped cells, the delimiter, a byte order mark."""
 
-    safe: bool = False  # no cell begins like a formula
-    delimiter: str | None = None  # its name or the character; None for that of the file extension
+    safe: bool = False  # put an apostrophe before cells that begin like a formula
+    delimiter: str | None = None  # a name or a character; None means that of the file extension
     bom: bool = False  # begin the file with a byte order mark
 
     @property
@@ -138,7 +138,7 @@ def plain_cell(cell: str) -> str:
 
 
 def plain_cells(texts: Sequence[str | None], listed: Collection[object] = ()) -> list[str | None]:
-    """Return the cells as they were before `safe_cell`; two different values stay different.
+    """Undo `safe_cell`, except where two different values would become equal.
 
     Values in `listed` keep their apostrophe.
 
@@ -162,15 +162,15 @@ def is_formula(cell: str) -> bool:
 
 
 def _rewritten(file: Iterable[str], delimiter: str, sign: str, *, safe: bool) -> Iterator[str]:
-    """Rewrite header and rows; with `safe`, a negative number becomes text."""
+    """Yield header and rows with the delimiter `sign`; with `safe`, also escape negative numbers."""
     if csv.field_size_limit() < _LONGEST:
-        csv.field_size_limit(_LONGEST)  # never lowered: another thread may be reading
+        csv.field_size_limit(_LONGEST)  # not reset, because another thread may be reading
     rows = csv.reader(file, delimiter=delimiter)
     header = next(rows, None)
     if header is None:
         return
     quotes_all = must_quote(header, sign)
-    # The writer quotes cells that contain a character of its line ending, CR LF.
+    # The writer's line ending is CR LF, so that it quotes cells that contain CR or LF.
     writer = csv.writer(_Line(), delimiter=sign, quoting=csv.QUOTE_ALL if quotes_all else csv.QUOTE_MINIMAL)
     yield writer.writerow(map(safe_cell, header) if safe else header).removesuffix("\r\n") + "\n"
     for row in rows:

@@ -1,7 +1,7 @@
 """Stages: where a release is written and checked, and how it is then moved to its target.
 
-A file is published by one rename or link, a folder by a rename (after another one if it replaces a folder),
-a table by the database, in one transaction if it supports that.
+A file is published by one rename or link. A folder is published by a rename; a folder that it replaces is
+renamed first. A table is published by the database, in one transaction if the database supports that.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from shoal.files.outputs import appeared_meanwhile, private_folder
 from shoal.files.yaml import MAX_JSON_BYTES, load_json, read_bytes
 
 CODEBOOK = "codebook.csv"  # the name of the codebook while it waits in the private folder
-SENSITIVE = "sensitive"  # the name of the second table there, without its extension
+SENSITIVE = "sensitive"  # the name of the second table in the private folder, without its extension
 Companions = Mapping[str, Path]  # the files next to a release, by their names in the private folder
 
 
@@ -75,7 +75,7 @@ def recorded_companions(output: Path) -> Companions:
 def owned_companions(output: Path) -> Companions:
     """Return the recorded companions that are unchanged since the release wrote them, by their digests.
 
-    A file that was changed, or put there by somebody else, is not replaced or removed with the release.
+    Other files belong to the user and are not replaced or removed with the release.
     """
     owned = {}
     for name, path in recorded_companions(output).items():
@@ -133,7 +133,7 @@ class Stage(ABC):
     def undo(self) -> None:
         """Withdraw the release; only used if it did not replace another."""
 
-    def recover(self) -> None:  # noqa: B027 - most have nothing to do
+    def recover(self) -> None:  # noqa: B027 - most stages have nothing to restore
         """Restore the files or tables that an interrupted run had moved away."""
 
     def exists(self) -> bool:

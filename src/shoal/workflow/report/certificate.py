@@ -1,7 +1,7 @@
-"""Certificate: one page to print about a release: what was guaranteed, proven and lost.
+"""Certificate: a page about a release that can be printed: what was guaranteed, proven and lost.
 
-It names columns but contains no value of the input or the release, so that it may be passed on together
-with the release.
+The page contains names of columns, but no value of the input or of the release. It may therefore be passed on
+together with the release.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from shoal.workflow.statements import (
 
 
 def certificate(release: Release, digest: str | None = None) -> str:
-    """Return a page of HTML about a release; `digest` is the SHA-256 of its file."""
+    """Return an HTML page about a release; `digest` is the SHA-256 of the release's file."""
     name = release.output.name if isinstance(release.output, Path) else release.output or "a table in memory"
     when = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
     verdict = release_verdict(release)
@@ -66,7 +66,7 @@ def _proven(release: Release) -> Iterator[Html]:
     yield tag("p", "The written release was read back, and its records were counted.")
     rows = []
     for check in checked.models:
-        # Only numbers: other options may contain values, such as a list of sensitive values.
+        # Show only numbers, because other options may contain values of the data.
         options = {name: value for name, value in check.options.items() if type(value) in (int, float)}
         rows.append((check.model, options_in_words(options), check.outcome))
     yield table("Models", ("Model", "Parameters", "Outcome"), rows)
@@ -92,7 +92,7 @@ def _lost(release: Release) -> Iterator[Html]:
     names, levels = level_names(release.policy, release.hierarchies), release.levels or {}
     rows = []
     for fate in release.fates():
-        # For a quasi-identifier, the labels may be values of the data; for other columns, this is a phrase.
+        # Labels of quasi-identifiers may be values of the data; for other columns, this is a phrase.
         released_as = "by class" if fate.role == "quasi-identifier" else fate.released_as
         if fate.column in levels:
             released_as = names.name(fate.column, levels[fate.column])

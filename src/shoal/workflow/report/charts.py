@@ -1,6 +1,6 @@
-"""Sections of a report: what a release retains and loses, with charts, and what the analyst loses.
+"""Sections of a report: what a release retains and loses, and what the analyst loses, with charts.
 
-The page shows labels of the release and counts, never a value that the release does not show.
+They show counts and the labels of the release, but no other value of the data.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from shoal.document.document import name_list
 from shoal.document.figures import styled
@@ -24,12 +24,8 @@ from shoal.workflow.utility.columns import BarCounts, columns_table, means_table
 from shoal.workflow.utility.figures import COLOURS, HeatMap, distributions_of, heat_maps
 from shoal.workflow.utility.utility import Utility
 
-if TYPE_CHECKING:
-    from shoal.workflow.release.release import Release
-
-
-_LONGEST = 30  # characters of a column's name
-_MOST = 14  # maximum number of bars whose labels fit side by side
+_LONGEST = 30  # maximum number of characters of a column's name
+_MOST = 14  # with more bars, the labels do not fit side by side
 
 
 @dataclass(frozen=True)
@@ -57,7 +53,7 @@ class HistogramBar:
 
 
 def bars(before: Exposure, after: Exposure, k: int) -> tuple[HistogramBar, ...]:
-    """Group records by the size of their class; no bar contains both sizes below k and other sizes.
+    """Group records by the size of their class; a bar begins at k if any class is that large.
 
     >>> [bar.label for bar in bars(Exposure((1, 7), (4, 7)), Exposure((30,), (30,)), 6)]
     ['1', '2', '3\u20134', '5', '6\u20139', '10\u201319', '20\u201349']
@@ -83,7 +79,7 @@ def _edges(largest: int, k: int, steps: tuple[int, ...]) -> list[int]:
 
 
 def size_bars(bins: Sequence[HistogramBar], k: int) -> Html:
-    """Draw how many records are in classes of each size; the first size that k allows is marked."""
+    """Draw how many records are in classes of each size, and mark the smallest size that k allows."""
     labels = [f"{bar.words} (k = {k:,})" if bar.low == k > 1 else bar.words for bar in bins]
     numbers = [(bar.before, bar.after) for bar in bins]
     bars_of_size = [(label, *pair) for label, pair in zip(labels, numbers, strict=True)]
@@ -91,7 +87,7 @@ def size_bars(bins: Sequence[HistogramBar], k: int) -> Html:
 
 
 def _abbreviated(number: int) -> str:
-    """Abbreviate a large size; adjacent edges such as 1,999 and 2,000 both become 2k."""
+    """Abbreviate a large size; different sizes such as 1,999 and 2,000 may get the same text."""
     for size, sign in ((10**9, "G"), (10**6, "M"), (1000, "k")):
         if number >= size:
             return f"{round(number / size, 1):g}{sign}"
@@ -204,7 +200,7 @@ def _distributions(utility: Utility) -> Iterator[Html]:
 
 
 def _bar_table(caption: object, bars: Sequence[BarCounts], heading: str = "label") -> Html:
-    """Draw two bars for each label, before above after, with their numbers."""
+    """Draw two bars for each label, the one before the release above the one after, with their numbers."""
     most = max(max(before, after) for _, before, after in bars) or 1
     rows = []
     for label, before, after in bars:
@@ -240,7 +236,7 @@ def _heat_table(heat: HeatMap, kind: str) -> Html:
 
 
 def _heat_cell(heat: HeatMap, value: float, shade: float) -> Html:
-    """Return a cell that is darker if its value is larger; only 0 has no colour."""
+    """Return a cell that is darker if its value is larger; only the value 0 has no colour."""
     text = heat.text(value)
     if not text:
         return tag("td")
@@ -269,7 +265,7 @@ def _prediction(prediction: Prediction) -> Iterator[Html]:
 
 
 def retained(release: Release) -> Iterator[Html]:
-    """Yield the share retained overall and of each quasi-identifier, and the names of lost columns."""
+    """Yield the share retained overall and by each quasi-identifier, and the columns that retain nothing."""
     without, columns = release.columns_without_information, plural(len(release.losses), "quasi-identifier")
     yield tag(
         "p",

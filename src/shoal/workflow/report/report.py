@@ -1,4 +1,4 @@
-"""Report: one page for the custodian: what was done, which models hold, what was retained and lost.
+"""Report: an HTML page for the custodian that says what was done, proven, retained and lost.
 
 The page contains no value of the input except those that the release shows.
 """
@@ -51,25 +51,25 @@ if TYPE_CHECKING:
     from shoal.workflow.release.search_result import SearchResult
 
 Phase = Callable[[str], AbstractContextManager[None]]
-_LONGEST = 200  # characters of labels that are shown as examples
+_LONGEST = 200  # maximum number of characters of the labels that are shown as examples
 
 
 class ReportData(TypedDict, total=False):
-    """What the analyst loses, and what made records of the input unique; None if unknown."""
+    """What the analyst loses, and what makes records of the input unique; None if not computed."""
 
     utility: Utility | None
     special: Special | None
 
 
 def check_population(policy: Policy, records: int) -> None:
-    """Raise if the policy's population is smaller than the table; called before the search."""
+    """Raise before the search if the policy's population is smaller than the table."""
     _ = persons_of(policy, records)
 
 
 def report_data(
     policy: Policy, result: SearchResult, released: Any, phase: Phase, progress: Progress
 ) -> ReportData:
-    """Compute the parts of the report that a release lacks; DataError in the comparison is ignored."""
+    """Compute the parts of a report that a release lacks; if the comparison raises DataError, omit it."""
     utility, special = None, None
     with phase("compare"), suppress(DataError):
         release = result.opened.open(released)
@@ -85,8 +85,8 @@ def report_data(
 def report(release: Release, utility: Utility | None = None, advice: Sequence[Advice] = ()) -> str:
     """Return a self-contained HTML page about a release.
 
-    It includes what the analyst loses if the run measured it or `utility` is given, and what other choices
-    retain if `advice` is given.
+    It includes what the analyst loses, if the run measured this or `utility` is given. It includes what other
+    choices retain, if `advice` is given.
     """
     measured = utility or release.utility
     name = _name_of(release.output) if release.output else "a table in memory"
@@ -114,7 +114,7 @@ def add_advice(release: Release, advice: Sequence[Advice]) -> None:
     draft.replace(release.report)
 
 
-_MOST_CANDIDATES = 20  # in a report
+_MOST_CANDIDATES = 20  # maximum number of candidates in a report
 
 
 def _section(heading: str, parts: Iterator[Html]) -> Html:
@@ -204,7 +204,7 @@ def _outcome(check: ModelCheck) -> Html:
 
 
 def _reproduction_section(release: Release) -> Iterator[Html]:
-    """Describe how to recode, count and search again, and with which versions."""
+    """Describe the commands that repeat the run and check the release, and the versions of packages."""
     if release.output is None:
         yield tag("p", "With the same table and policy, in Python:")
         node = f", node={release.start!r}" if release.start else ""
@@ -253,7 +253,7 @@ def _code(written: str) -> Html:
     return tag("pre", tag("code", written))
 
 
-# Rules whose parameters are only widths and units. The parameters of other rules may be values.
+# Rules whose parameters are only widths and units; those of other rules may be values of the data.
 _LISTED_RULES = ("dates", "intervals", "prefix", "times")
 
 
@@ -334,7 +334,7 @@ def _kind(release: Release) -> str:
 
 
 def _hierarchy(policy: Policy, name: str) -> str:
-    """Describe the hierarchy of a quasi-identifier, without the values that it may list."""
+    """Describe the hierarchy of a quasi-identifier without values of the data."""
     column = policy.columns[name]
     if column.role is not Role.QUASI_IDENTIFIER:
         return ""
@@ -383,7 +383,6 @@ def _plugin(written: Named) -> Html:
 
 
 def _risks(release: Release, risk: Risk, k: int) -> Iterator[Html]:
-    """Yield the risks before and after, and explain them."""
     rows = [(f"{name[0].upper()}{name[1:]}", *cells) for name, *cells in risk_rows(risk, k)]
     caption = "Before: the input's quasi-identifiers as they are. After: the release"
     yield table(caption, ("Measure", "Before", "After"), rows, numbers=(1, 2))

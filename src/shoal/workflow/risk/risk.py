@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from shoal.columns.guesses import guess_columns
-from shoal.columns.header import check_asked, check_not_swapped
+from shoal.columns.header import check_asked, check_not_swapped, check_record_numbers
 from shoal.columns.identifiers import Finding, identifiers_in
 from shoal.core.classes import Classes
 from shoal.core.contracts import Engine
@@ -146,6 +146,7 @@ def risk(
         after = None
         if released is not None:
             released_names, released_counts, labels = run.released(released, chosen)
+            check_record_numbers(released_counts.records, counts.records)
             after = run.assess(released_counts, released_names, labels, limit, persons)
     return Risk(tuple(chosen), limit, persons, before, after, identifiers, tuple(run.notes))
 

@@ -20,7 +20,7 @@ _MOST_CELLS = 1 << 22  # with more cells, pairs are sorted instead of counted in
 
 
 def crossed(a: IntArray, b: IntArray, sizes: IntArray) -> tuple[IntArray, IntArray, IntArray]:
-    """Count records by pair of codes. Return the codes of the pairs that occur, and their records."""
+    """Count records by pair of codes; return the codes and the records of the pairs that occur."""
     width = int(b.max(initial=0)) + 1
     keys = a.astype(np.int64) * width + b
     if (int(a.max(initial=0)) + 1) * width <= _MOST_CELLS:
@@ -36,9 +36,9 @@ def crossed(a: IntArray, b: IntArray, sizes: IntArray) -> tuple[IntArray, IntArr
 def cramers_v(
     a: IntArray, b: IntArray, sizes: FloatArray | IntArray, groups: tuple[float, float] | None = None
 ) -> float:
-    """Return Cramer's V, corrected for bias, of the codes of two columns.
+    """Return Cramer's V of the codes of two columns, corrected for bias.
 
-    `groups` are the effective numbers of codes if records are spread (default: the number that occur).
+    `groups` are the effective numbers of codes, if records are spread (default: the codes that occur).
 
     >>> half = np.array([0, 0, 1, 1])
     >>> cramers_v(half, half, half + 1), cramers_v(half, np.array([0, 1, 0, 1]), np.full(4, 7))
@@ -54,13 +54,13 @@ def cramers_v(
     r, c = (count - 1 for count in groups or (np.count_nonzero(rows), np.count_nonzero(columns)))
     squared = max(0.0, squared - r * c / (number - 1))
     most = min(r - r * r / (number - 1), c - c * c / (number - 1))
-    if squared < 1e-12 or most <= 1e-9:  # within the rounding error of the sum
+    if squared < 1e-12 or most <= 1e-9:  # 0 up to rounding errors
         return 0.0
     return float(round(min(1.0, np.sqrt(squared / most)), 12))
 
 
 def ranks(positions: FloatArray, records: FloatArray | IntArray) -> FloatArray:
-    """Return the rank of each code's records by position; ties get their mean rank.
+    """Return the rank of each code's records by position; equal positions get their mean rank.
 
     >>> ranks(np.array([30.0, 10.0, 10.0]), np.array([2, 1, 1])).tolist()
     [3.5, 1.5, 1.5]
@@ -86,17 +86,17 @@ def spearman(
     second = ranks(y, np.bincount(b, sizes, len(y)))[b]
     first, second = first - np.average(first, weights=sizes), second - np.average(second, weights=sizes)
     variance = float((sizes * first**2).sum()) * float((sizes * second**2).sum())
-    if variance <= 1e-12 * float(sizes.sum()) ** 4:  # within the rounding error of sums of spread records
+    if variance <= 1e-12 * float(sizes.sum()) ** 4:  # constant up to rounding errors
         return None
     return float(round((sizes * first * second).sum() / np.sqrt(variance), 12))
 
 
 MOST_ASSOCIATED = 15
-_MOST_ASKED = 6  # maximum number of columns if each pair needs a query
-MOST_VALUES = 10_000  # maximum number of values of a column with associations
+_MOST_ASKED = 6  # maximum number of columns if an engine must be asked about each pair
+MOST_VALUES = 10_000  # maximum number of values of a column whose associations are measured
 MOST_CELLS = 24  # maximum number of labels per column of a contingency table
 _CHUNK = 1 << 15  # number of pairs of labels that are spread at once
-_FEW_LABELS = 40  # maximum number of labels of a column that `strongest` chooses
+_FEW_LABELS = 40  # maximum number of labels of a column that is chosen for the contingency table
 
 Crosstab = tuple[tuple[int, ...], ...]
 
@@ -127,7 +127,7 @@ class Contingency:
 
     columns: tuple[str, str]
     rows: tuple[CellText, ...]  # labels of the first column
-    across: tuple[CellText, ...]  # labels of the second
+    across: tuple[CellText, ...]  # labels of the second column
     before: Crosstab
     after: Crosstab
     estimated: bool  # True if labels of a column overlap, so that records before are spread over labels
@@ -149,7 +149,7 @@ def associations_of(
 
 
 def _associated(sides: Sides, pair: tuple[str, str], orders: dict[str, FloatArray | None]) -> Association:
-    """Measure a pair: before by values; after by labels, or by groups of values if labels overlap."""
+    """Measure a pair before and after; after, use groups of values instead of labels if labels overlap."""
     (a, b), sizes = sides.before.read(pair)
     x, y = orders[pair[0]], orders[pair[1]]
     before = cramers_v(a, b, sizes)
@@ -181,10 +181,10 @@ def _positions_after(sides: Sides, name: str, order: FloatArray | None) -> Float
 def spread_over(
     spreads: tuple[LabelSpread, LabelSpread], a: IntArray, b: IntArray, sizes: IntArray
 ) -> tuple[IntArray, IntArray, FloatArray, tuple[float, float]]:
-    """Spread records over pairs of groups of values; `a` must be sorted. Also return effective numbers.
+    """Spread records over pairs of groups of values; also return the effective numbers of groups.
 
-    The effective number of groups is the sum over labels and groups of records * share^2 / records of the
-    group. It is the number of labels if they do not overlap, and 1 if each label covers all values.
+    `a` must be sorted. The effective number is the sum over labels and groups of records * share^2 / records
+    of the group. It is the number of labels if they do not overlap, and 1 if each covers all values.
     """
     first, second = (spread.weights if spread.overlaps else None for spread in spreads)
     rows, columns = np.bincount(a, sizes), np.bincount(b, sizes)
@@ -215,14 +215,14 @@ def _effective(weights: FloatArray | None, records: FloatArray | IntArray) -> fl
 def strongest(
     columns: Sequence[ColumnUtility], associations: Sequence[Association]
 ) -> tuple[str, str] | None:
-    """Choose the pair with the strongest association before, among columns with few labels after."""
+    """Return the pair with the strongest association in the input, among columns with few released labels."""
     few_labels = {column.column for column in columns if 1 < column.labels <= _FEW_LABELS}
     candidates = [association for association in associations if few_labels.issuperset(association.columns)]
     return max(candidates, key=lambda association: association.before).columns if candidates else None
 
 
 def contingency_of(sides: Sides, pair: tuple[str, str]) -> Contingency:
-    """Count the records of each pair of labels after, and of the values that they cover before."""
+    """Count, for each pair of labels, the released records and the records of the input that it covers."""
     shown_codes = [_most(sides, name) for name in pair]
     (a, b), sizes = sides.after.read(pair)
     after = _cells(shown_codes, a, b, sizes)
@@ -243,7 +243,7 @@ def contingency_of(sides: Sides, pair: tuple[str, str]) -> Contingency:
 
 
 def _spread_cells(shares: Sequence[FloatArray], a: IntArray, b: IntArray, sizes: IntArray) -> Crosstab:
-    """Spread pairs of values over pairs of labels, by the share of each label in each value."""
+    """Count pairs of labels, where each value belongs to several labels by the given shares."""
     cells = np.zeros((shares[0].shape[1], shares[1].shape[1]))
     for start in range(0, len(a), _CHUNK):
         part = slice(start, start + _CHUNK)
@@ -259,7 +259,7 @@ def _most(sides: Sides, name: str) -> list[int]:
 
 
 def _cells(shown_codes: Sequence[Sequence[int]], a: IntArray, b: IntArray, sizes: IntArray) -> Crosstab:
-    """Count the records of each pair of kept labels; all other labels share one row or column."""
+    """Count the records of each pair of shown labels; all other labels share one row and one column."""
     indices = []
     for codes, column_codes in zip(shown_codes, (a, b), strict=True):
         index = np.full(max(int(column_codes.max(initial=0)), *codes) + 2, len(codes), np.int64)
@@ -295,7 +295,7 @@ def contingency_table(contingency: Contingency, most: int = 15) -> Table:
     rows = [(*cell[:2], f"{cell[2]:,}", f"{cell[3]:,}") for cell in largest]
     first, second = map(Name, contingency.columns)
     left = sum(map(sum, contingency.after)) - sum(cell[3] for cell in largest)
-    note = f"{left:,} of the records after have other labels; --json and --plots show more of them."
+    note = f"{left:,} of the records after have other labels, which are not listed here."
     headers = (first, second, "before", "after")
     return Table(
         ("Records by ", first, " and ", second), headers, rows, left=range(2), note=note if left else ""

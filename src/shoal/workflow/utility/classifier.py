@@ -1,8 +1,8 @@
-"""Classifier: how well a decision tree predicts one column from others, on records it has not seen.
+"""Classifier: how well a decision tree predicts one column from others, on records not used for training.
 
-Numbers, bands and dates keep their order. Other labels are ordered by the first principal
-component of their class shares (Coppersmith, Hong and Hosking 1999, "Partitioning nominal attributes in
-decision trees"); with two values to predict, no other order has a better split.
+A tree needs ordered labels. Numbers, bands and dates have an order. Other labels are ordered by the first
+principal component of their class shares (Coppersmith, Hong and Hosking 1999, "Partitioning nominal
+attributes in decision trees"). With two values to predict, no order has a better split.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Accuracy:
 
 @dataclass(frozen=True)
 class Prediction:
-    """How well a column can be predicted, before and after."""
+    """How well a column can be predicted in the input and in the release."""
 
     target: str
     features: tuple[str, ...]
@@ -128,7 +128,7 @@ def _placed(
 ) -> FloatArray:
     """Convert labels to numbers that a tree can split, using only the training records."""
     if order is not None:
-        return np.where(np.isnan(order), len(order), order)[codes]  # unknown labels come last
+        return np.where(np.isnan(order), len(order), order)[codes]  # missing and unknown labels come last
     labels = int(codes.max(initial=0)) + 1
     class_counts = np.bincount(codes[learned] * classes + answers[learned], minlength=labels * classes)
     class_counts = class_counts.reshape(labels, classes)

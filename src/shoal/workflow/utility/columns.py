@@ -30,7 +30,7 @@ from shoal.workflow.utility.tally import Sides
 OTHER = "(other)"
 _NOWHERE = "(not released)"
 _BARS = 12  # maximum number of labels drawn per column
-_DRAWN = 0.25  # minimum share of records that have a drawn label
+_DRAWN = 0.25  # minimum share of records that the drawn labels must have
 _LONGEST = 34  # maximum length of a label
 
 BarCounts = tuple[str, int, int]  # a label, the records before and after
@@ -43,7 +43,7 @@ def shown(label: CellText) -> str:
 
 
 def number(value: float | None) -> str:
-    """Write a number with its significant digits, without an exponent unless it is huge or tiny.
+    """Format a number with about four significant digits; only huge and tiny ones have an exponent.
 
     >>> number(12123.4), number(44.2345), number(0.00001), number(None)
     ('12,123', '44.23', '1e-05', '?')
@@ -86,10 +86,10 @@ def means_table(columns: Sequence[ColumnUtility]) -> Table:
 
 
 def bars_of(column: ColumnUtility) -> list[BarCounts]:
-    """Return at most twelve bars and a bar of other labels; none if the twelve have too few records.
+    """Return at most twelve bars of labels, and a bar of all other labels.
 
-    Ordered labels are merged with their neighbours. Missing values and each code for unknown have bars
-    in addition.
+    Labels that have an order are merged with their neighbours. Of the others, the most frequent have bars; if
+    these have too few records, no bar is returned. Missing values and codes for unknown have additional bars.
     """
     known = [entry for entry in column.records if not entry.unknown]
     bars = [_bar(entry) for entry in known]
@@ -114,7 +114,7 @@ def bars_of(column: ColumnUtility) -> list[BarCounts]:
 
 
 def _bar(item: LabelRecords) -> BarCounts:
-    """Return the bar of one label; a code for unknown is marked."""
+    """Return the bar of one label; codes that mean unknown are marked."""
     text = shown(item.label)
     return (
         f"{text} (unknown)" if item.unknown and item.label not in NOTHING else text,
@@ -130,7 +130,7 @@ def _merged(part: Sequence[BarCounts]) -> BarCounts:
 
 
 MOST_LABELS = 100  # maximum number of labels listed per column
-_CODES = {"prefix", "dates", "times"}  # rules of columns whose digits are not a quantity
+_CODES = {"prefix", "dates", "times"}  # rules of columns whose digits are no quantity
 
 
 @dataclass(frozen=True)
@@ -152,19 +152,17 @@ class ColumnUtility:
     values: int  # number of different values before
     labels: int  # number of different labels after
     entropy_before: float  # bits
-    entropy_after: float  # of the labels; if they overlap, of the values minus that within labels
-    kept_information: (
-        float  # 1 minus the entropy within labels and of suppressed cells, relative to that of the values
-    )
-    suppressed_shift: float  # how far the distribution moved, by total variation
+    entropy_after: float  # of the labels; if they overlap, entropy_before minus the mean within labels
+    kept_information: float  # 1 - lost / entropy_before: a label loses the entropy of its values
+    suppressed_shift: float  # total variation distance between the distributions before and after
     estimated: bool  # True if labels overlap, so that records are spread over the values that they cover
     mean_before: float | None  # of numbers, without missing or unknown values
-    mean_after: float | None  # of the middles of bands, or of the expected values of labels
+    mean_after: float | None  # of numbers that represent the labels: middles of bands, or expected values
     mean_after_estimated: bool  # True if some records have a label that covers several numbers
-    open_ended_records: int  # records of bands with one end, such as 90+: the true mean may be further out
+    open_ended_records: int  # records of bands with one end, such as 90+, which make the mean uncertain
     deviation_before: float | None
     deviation_after: float | None
-    records: tuple[LabelRecords, ...]  # of the most frequent labels, in their order
+    records: tuple[LabelRecords, ...]  # of the most frequent labels, in the order of the labels
     rest_before: int  # the records of other labels, and of values without a released label
     rest_after: int
 
@@ -218,14 +216,14 @@ class _Means:
     numbers: FloatArray | None
     records: FloatArray | IntArray
     estimated: bool = False
-    open_ended: int = 0  # records of bands with one end, which represents the band
+    open_ended: int = 0  # records of bands with one end, each represented by that end
 
 
 def _numbers_after(sides: Sides, name: str, numbers: FloatArray | None) -> _Means:
-    """Represent a number or band by its middle, and any other label by its expected value.
+    """Represent a number or a band by its middle, and any other label by its expected value.
 
-    The expected value is the mean of the input's numbers that the label covers. If labels overlap, it
-    represents every label.
+    The expected value is the mean of the input's numbers that the label covers. If labels overlap, all of
+    them are represented by expected values.
     """
     _, after = sides.totals[name]
     if numbers is None:
@@ -252,7 +250,7 @@ def _numbers_after(sides: Sides, name: str, numbers: FloatArray | None) -> _Mean
 def _numbers(
     policy: Policy, name: str, texts: Sequence[CellText], unknown: Collection[CellText]
 ) -> FloatArray | None:
-    """Return the values as numbers; None if they are not numbers, or are codes such as 00127."""
+    """Return the values as numbers; None if some are not numbers, or if they are codes such as 00127."""
     written = policy.columns[name].hierarchy
     if isinstance(written, dict) and _CODES & set(written):
         return None

@@ -1,7 +1,10 @@
 """Covers: the values of the input that each label of a column covers.
 
-A label is looked up in all levels of the column's hierarchy first, then parsed as a set, range or band, or as
-several labels joined by " or ". A label that cannot be parsed is assumed to cover every value.
+A label is looked up in all levels of the column's hierarchy first. If it is not found, it is parsed as a
+set, a range or a band, or as several labels joined by " or ". Any other label may cover every value.
+
+The values of a column are put in an order, and their indexes in it are called slots. A run is a sequence of
+neighbouring slots.
 """
 
 from __future__ import annotations
@@ -21,7 +24,7 @@ from shoal.core.hierarchy.hierarchy import MISSING, Hierarchy
 from shoal.workflow.attack.labels import Reader
 from shoal.workflow.utility.labels import CellText, Ends, ends_of, with_point
 
-ValueRun = tuple[int, int]  # the first slot, and the slot after the last
+ValueRun = tuple[int, int]  # the first slot of a run, and the slot after its last
 _OR = " or "
 _CLOSED = re.compile(r"\[(.+)\]")
 _SEPARATORS = (" to ", "-")
@@ -29,18 +32,18 @@ _SEPARATORS = (" to ", "-")
 
 @dataclass(frozen=True)
 class Covers:
-    """The values of each label as runs of slots; slots hold the values in an order that needs few runs."""
+    """The values of each label, as runs of slots; the order of the values is chosen to need few runs."""
 
     order: IntArray  # (values,): the value in each slot
     labels: int
     label: IntArray  # (runs,): the label of each run, ascending; runs of one label do not overlap
-    low: IntArray  # (runs,): its first slot
-    high: IntArray  # (runs,): the slot after its last
+    low: IntArray  # (runs,): the first slot of the run
+    high: IntArray  # (runs,): the slot after the last of the run
     unread: int = 0  # number of labels that could not be parsed
 
     @classmethod
     def of_codes(cls, codes: IntArray, labels: int) -> Covers:
-        """Create covers of labels that do not overlap from the label code of each value, -1 for none."""
+        """Create covers of labels that do not overlap; `codes` has the label of each value, or -1."""
         order = np.argsort(codes, kind="stable")
         ends = np.searchsorted(codes[order], np.arange(labels + 1))
         occurring = np.flatnonzero(np.diff(ends))
@@ -71,7 +74,7 @@ def merged(runs: Iterable[ValueRun]) -> list[ValueRun]:
 
 @dataclass(frozen=True)
 class ColumnValues:
-    """The values of one column, its codes for unknown, and its hierarchy."""
+    """The values of one column, the codes that mean unknown, and the column's hierarchy."""
 
     texts: Sequence[CellText]
     unknown: Collection[CellText]
@@ -81,12 +84,12 @@ class ColumnValues:
 
     @cached_property
     def pointed(self) -> Sequence[CellText]:
-        """The values, with a decimal point unless a hierarchy defines how numbers are written."""
+        """The values with decimal points; unchanged if a hierarchy defines how numbers are written."""
         return self.texts if self.builder else with_point(self.texts, self.unknown)
 
     @cached_property
     def positions(self) -> FloatArray | None:
-        """The position of each value on the scale of the column, nan if it has none; None without a scale."""
+        """The position of each value on the column's scale, or nan; None if the column has no scale."""
         if self.hierarchy is not None:
             return self.hierarchy.positions
         numbers = [
@@ -110,7 +113,7 @@ class ColumnValues:
 
     @cached_property
     def scale(self) -> list[float]:
-        """The positions of the first slots, ascending."""
+        """The positions of the values that have one, ascending; these values are in the first slots."""
         if self.positions is None:
             return []
         ordered = self.positions[self.order]
@@ -128,7 +131,7 @@ class ColumnValues:
 
     @cached_property
     def off_scale(self) -> list[ValueRun]:
-        """The runs of missing values and codes for unknown, which ranges exclude."""
+        """The runs of missing values and of codes that mean unknown; no range covers them."""
         return [(slot, slot + 1) for text, slot in self.slots.items() if text in self.unknown]
 
     @cached_property
@@ -152,7 +155,7 @@ class ColumnValues:
 
     @cached_property
     def bands(self) -> dict[Ends, list[ValueRun]]:
-        """The runs of the hierarchy's groups by their bounds, if bounds are released."""
+        """The runs of the hierarchy's groups by their two ends, if ends are released as two columns."""
         bands: dict[Ends, list[ValueRun]] = {}
         if self.bounds and self.hierarchy is not None and self.hierarchy.bounds is not None:
             ends_of_labels = [
@@ -165,7 +168,7 @@ class ColumnValues:
         return bands
 
     def _stretches(self, names: Sequence[Sequence[object]] | None = None) -> Iterable[tuple]:  # type: ignore[type-arg]
-        """Yield the names of a level, the first slot and the end of a run, and its group, for every level."""
+        """For each run of each level, yield the names of the level, first slot, end slot and group."""
         if self.hierarchy is None:
             return
         for level in range(self.hierarchy.height + 1):
@@ -180,7 +183,7 @@ class ColumnValues:
         return self.builder.number(text) if self.builder else number_of(text)
 
     def cover(self, text: str) -> list[ValueRun] | None:
-        """Return the runs of a label; None if it cannot be parsed. It is split at the last " or " first."""
+        """Return the runs of a label, or None if it cannot be parsed; the last " or " is tried first."""
         runs = self._single(text)
         if runs is not None:
             return runs
@@ -193,7 +196,7 @@ class ColumnValues:
         return None
 
     def _alternative(self, text: str) -> list[ValueRun] | None:
-        """Parse the text after " or "; a missing value there also covers the codes for unknown."""
+        """Parse the text after " or ". There, "missing" also covers the codes that mean unknown."""
         return self.off_scale if text == MISSING else self.cover(text)
 
     def _single(self, text: str) -> list[ValueRun] | None:
@@ -236,7 +239,7 @@ class ColumnValues:
         return [(first, last)] if first < last else None
 
     def _spans(self, text: str) -> list[ValueRun] | None:
-        """Parse the text of a band or a unit of time."""
+        """Parse a band or a unit of time."""
         scale = self.builder.scale if self.builder else "number"
         meaning = Reader(self.builder).label(text) if self.scale else None
         spans = [span for span in meaning.spans if span.scale == scale] if meaning else []
@@ -263,7 +266,7 @@ def covers_of(column: ColumnValues, labels: Sequence[CellText], before: IntArray
 
 
 def _empty_cell(column: ColumnValues) -> list[ValueRun]:
-    """Return the runs of an empty cell, which may be a band without ends if bounds are released."""
+    """Return the runs of an empty cell. If bounds are released, it may be a band without ends."""
     return column.everything if column.bounds or None not in column.slots else column.groups[None]
 
 

@@ -19,7 +19,7 @@ from shoal.workflow.utility.utility import Utility
 
 COLOURS = {"before": "#D55E00", "after": "#0072B2"}  # Okabe and Ito's
 ESTIMATED = " Where labels overlap, their records are spread over the values that they cover: an estimate."
-_WIDEST = 60  # maximum length of a row of numbers
+_WIDEST = 60  # maximum number of characters of a row of numbers
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ def _pair(contingency: Contingency) -> HeatMap:
     cells = {"before": contingency.before, "after": contingency.after}
     tables = {kind: np.array(counts, np.float64) for kind, counts in cells.items()}
     columns, labels = list(contingency.columns), [contingency.rows, contingency.across]
-    if len(contingency.across) > len(contingency.rows):  # long rather than wide
+    if len(contingency.across) > len(contingency.rows):  # prefer a long table to a wide one
         tables = {kind: table.T for kind, table in tables.items()}
         columns.reverse()
         labels.reverse()
@@ -184,5 +184,5 @@ def _draw_heat_map(heat: HeatMap) -> Any:
 
 
 def _label(words: str) -> str:
-    """Escape a name, so that it is not read as mathematics, and shorten it."""
+    """Shorten a name, and escape it so that matplotlib does not read it as mathematics."""
     return shown(words).replace("$", r"\$")

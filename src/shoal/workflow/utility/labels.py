@@ -1,4 +1,4 @@
-"""Labels of a release: the numbers that they stand for, their order, and the values that fall into each."""
+"""Labels of a release: the numbers that they mean, their order, and the values that belong to each label."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from shoal.core.hierarchy.hierarchy import MISSING, Hierarchy
 from shoal.core.recoding.wording import parts_of
 
 CellText = str | None  # None: missing
-Ends = tuple[float, float]  # of a band; infinite if it is open
+Ends = tuple[float, float]  # the two ends of a band; infinite if the band is open
 
 _NUMBER = r"([-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)"
 _BAND = re.compile(rf"\s*{_NUMBER}\s*(?:-|\u2013|to|\.\.)\s*{_NUMBER}\s*")
@@ -53,7 +53,7 @@ def band_of(label: str) -> Band | None:
 
 
 def ends_of(label: CellText) -> Ends | None:
-    """Return the least and the greatest number that a label stands for; None unless it is a number or a band.
+    """Return the least and the greatest number of a label; None if it is neither a number nor a band.
 
     >>> [ends_of(label) for label in ("42", "20-29", "[45, 50)", "[-3 to 5]", "<18", "90+", "2024-01", "*")]
     [(42.0, 42.0), (20.0, 29.0), (45.0, 50.0), (-3.0, 5.0), (-inf, 18.0), (90.0, inf), None, None]
@@ -78,7 +78,7 @@ def ends_of(label: CellText) -> Ends | None:
 
 
 def label_of_ends(low: CellText, high: CellText) -> CellText:
-    """Write a band that is released as two columns.
+    """Return the label of a band that is released as two columns.
 
     >>> [label_of_ends(*ends) for ends in (("20", "29"), ("5", "5"), (None, "9"), (None, None))]
     ['20 to 29', '5', 'up to 9', None]
@@ -91,10 +91,10 @@ def label_of_ends(low: CellText, high: CellText) -> CellText:
 def with_point(
     labels: Sequence[CellText], unknown: Collection[CellText] = NOTHING, beside: Sequence[CellText] = ()
 ) -> Sequence[CellText]:
-    """Replace decimal commas by points, also in ranges, if commas are decimal commas in all numbers.
+    """Replace decimal commas by points, also within ranges.
 
-    A comma may also separate thousands. It counts as a decimal comma only if some number in `labels` or
-    `beside` proves it.
+    A comma may also separate thousands. Commas are replaced only if some number in `labels` or `beside`
+    proves that they are decimal commas.
 
     >>> with_point(["36,6", "37", None]), with_point(["[36,4-36,5]", "1,234"]), with_point(["[1,234-1,235]"])
     (['36.6', '37', None], ['[36.4-36.5]', '1.234'], ['[1,234-1,235]'])
@@ -127,10 +127,10 @@ def ends_of_labels(
 def middles(
     labels: Sequence[CellText], unknown: Collection[CellText] = NOTHING, beside: Sequence[CellText] = ()
 ) -> FloatArray | None:
-    """Return the middle of each label's numbers; None if some known label is not a number.
+    """Return the middle of each label; None if a known label is neither a number nor a band.
 
-    An open-ended band counts as its one end; missing labels and codes for unknown are nan.
-    The texts in `beside` help to decide whether commas are decimal commas.
+    A band with one end is represented by that end. Missing labels and codes that mean unknown are nan. The
+    texts in `beside` help to decide whether commas are decimal commas.
 
     >>> middles(["20-29", "90+", "missing"]), middles(["20-29", "*"]), middles(["20-29", "99"], {"99"})
     (array([24.5, 90. ,  nan]), None, array([24.5,  nan]))
@@ -151,16 +151,16 @@ def _known_ends(
 
 
 def middle(low: float, high: float) -> float:
-    """Return the middle of a band, or its one end if the other is open."""
+    """Return the middle of a band, or the only end of an open band."""
     if math.isinf(low) or math.isinf(high):
         return high if math.isinf(low) else low
     return (low + high) / 2
 
 
 def positions(labels: Sequence[CellText], unknown: Collection[CellText] = NOTHING) -> FloatArray | None:
-    """Return the rank of each label among numbers, bands or dates; None if some label is none of these.
+    """Return the rank of each label among numbers, bands or dates; None if a known label is none of these.
 
-    Missing labels and codes for unknown have no rank (nan).
+    Missing labels and codes that mean unknown have the rank nan.
 
     >>> positions(["9", "10-19", None]), positions(["2024-03", "2023-11"]), positions(["red", "3"])
     (array([ 0.,  1., nan]), array([1., 0.]), None)
@@ -192,7 +192,7 @@ def mean_and_deviation(
 def in_order(
     labels: Sequence[CellText], unknown: Collection[CellText] = NOTHING
 ) -> Callable[[int], tuple[object, ...]]:
-    """Return a sort key for codes: numbers and bands, then texts, codes for unknown, missing values."""
+    """Return a sort key for codes: numbers and bands, other texts, codes for unknown, missing values."""
     pointed = with_point(labels, unknown)
 
     def key(code: int) -> tuple[object, ...]:
@@ -212,10 +212,10 @@ def placed(
     rule: Hierarchy | None,
     unknown: Collection[CellText] = NOTHING,
 ) -> IntArray | None:
-    """Return the label that each value falls into, -1 if not released; None if it cannot be determined.
+    """Return the label of each value, or -1 if the value is not released; None if this is not certain.
 
-    A value falls into a label that equals it, is its ancestor in the hierarchy, or is a band that contains
-    it. The result is None if two labels fit, or if a label has more records than its values in the input.
+    A value belongs to a label that equals it, is its ancestor in the hierarchy, or is a band around it. The
+    result is None if two labels fit a value, or if a label has more records than its values in the input.
     """
     for label_codes in (_by_rule(texts, labels, rule), _by_numbers(texts, labels, {None, *unknown})):
         if label_codes is not None and (records_in(label_codes, before, len(labels)) >= after).all():
@@ -238,7 +238,7 @@ def _by_rule(
 
     def code_of(text: CellText) -> int:
         code = codes.get(text)
-        if code is None and text is not None and numbers:  # a release may show 45.0 where the input has 45
+        if code is None and text is not None and numbers:  # 45.0 in the release equals 45 in the input
             return numbers.get(number_of(text), -1)
         return -1 if code is None else code
 
@@ -255,7 +255,7 @@ def _by_rule(
 def _by_numbers(
     texts: Sequence[CellText], labels: Sequence[CellText], unknown: set[CellText]
 ) -> IntArray | None:
-    """Assign numbers to bands that do not overlap; unknown and missing values keep their text."""
+    """Assign numbers to bands that do not overlap; unknown and missing values have themselves as labels."""
     shown = zip(labels, with_point(labels, unknown, texts), strict=True)
     written = zip(texts, with_point(texts, unknown), strict=True)
     ends = [None if label in unknown else ends_of(pointed) for label, pointed in shown]
@@ -282,7 +282,7 @@ def _by_numbers(
 
 
 def blank_of(texts: Sequence[CellText], labels: Sequence[CellText], rule: Hierarchy | None) -> int | None:
-    """Return the code of empty cells, if they stand for suppressed records and not for a missing value."""
+    """Return the code of empty cells if they are suppressed cells, and not missing values."""
     if None not in labels:
         return None
     code = labels.index(None)

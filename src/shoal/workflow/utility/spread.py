@@ -1,8 +1,8 @@
 """Spread: distribute the records of each label over the values that it covers.
 
-Labels of one column may overlap, because classes have their own ranges or levels. The records of a label are
-spread over the values that it covers, in proportion to the records of these values in the input. If labels
-do not overlap, every figure equals the one computed from the labels themselves.
+Labels of one column may overlap, because each class may have its own ranges or levels. A label's records
+are spread over the values that it covers, in proportion to the records of these values in the input. If
+labels do not overlap, all results are the same as without spreading. For slots and runs, see `covers`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 from shoal.core.arrays import BoolArray, FloatArray, IntArray
 from shoal.workflow.utility.covers import Covers
 
-MOST_GROUPS = 128  # maximum number of groups of neighbouring values for associations
+MOST_GROUPS = 128  # maximum number of groups of neighbouring values that associations use
 
 
 @dataclass(frozen=True)
@@ -29,17 +29,17 @@ class LabelSpread:
 
     @cached_property
     def slots(self) -> IntArray:
-        """The number of the input's records in each slot."""
+        """The number of the input's records in each slot (slots,)."""
         return self.before[self.covers.order]
 
     def sums(self, weights: FloatArray | IntArray) -> FloatArray:
-        """Sum the weights of the slots that each label covers, (labels,)."""
+        """Sum the weights of the slots that each label covers: (slots,) to (labels,)."""
         totals = np.append(0.0, np.cumsum(weights, dtype=np.float64))
         runs = totals[self.covers.high] - totals[self.covers.low]
         return np.bincount(self.covers.label, runs, self.covers.labels).astype(np.float64)
 
     def _steps(self, weights: FloatArray | IntArray) -> FloatArray:
-        """Sum the weights of the runs that contain each slot, (slots,)."""
+        """Sum the weights of the runs that contain each slot: (runs,) to (slots,)."""
         number = len(self.slots) + 1
         steps = np.bincount(self.covers.low, weights, number) - np.bincount(self.covers.high, weights, number)
         result: FloatArray = np.cumsum(steps)[:-1]
@@ -53,12 +53,12 @@ class LabelSpread:
 
     @cached_property
     def overlaps(self) -> bool:
-        """Whether a value falls into several labels."""
+        """Whether some value is covered by several labels of the release."""
         return bool((self._coverage[self.slots > 0] > 1).any())
 
     @cached_property
     def label_codes(self) -> IntArray | None:
-        """The label that each value falls into, -1 for none; None if labels overlap."""
+        """The label that covers each value, or -1; None if labels overlap."""
         if self.overlaps:
             return None
         codes = np.full(len(self.slots), -1, np.int64)
@@ -71,17 +71,17 @@ class LabelSpread:
 
     @cached_property
     def masses(self) -> FloatArray:
-        """The number of the input's records whose value each label covers."""
+        """The number of the input's records that each label covers (labels,)."""
         return self.sums(self.slots)
 
     @cached_property
     def _rates(self) -> FloatArray:
-        """The released records of each label per record of the input that it covers, (labels,)."""
+        """The released records of a label, divided by the input's records that it covers (labels,)."""
         return np.divide(self.after, self.masses, out=np.zeros(len(self.after)), where=self.masses > 0)
 
     @cached_property
     def _density(self) -> FloatArray:
-        """The released records per record of the input, (slots,)."""
+        """The expected number of released records for each record of the input (slots,)."""
         rates = self._steps(self._rates[self.covers.label])
         return np.where(self._coverage > 0, rates, 0.0)
 
@@ -102,40 +102,40 @@ class LabelSpread:
 
     @cached_property
     def _entropies(self) -> FloatArray:
-        """The entropy of the values that each label covers, in bits, (labels,)."""
+        """The entropy of the values that each label covers, in bits (labels,)."""
         bits = self.sums(self.slots * np.log2(np.maximum(self.slots, 1)))
         masses = np.maximum(self.masses, 1)
         return np.maximum(0.0, np.log2(masses) - bits / masses)
 
     def bits_within(self) -> float:
-        """Return the mean over the released records of the entropy of the values that a label covers."""
+        """Return the mean entropy within a label, over the released records."""
         return float((self.after * self._entropies).sum()) / max(1, int(self.after.sum()))
 
     def shift(self) -> float:
-        """Return the total variation distance between the input's values and the spread records."""
+        """Return the total variation distance between the values before and the spread values after."""
         before, after = max(1, int(self.before.sum())), max(1, int(self.after.sum()))
         difference = self.slots / before - self.slots * self._density / after
         return round(min(1.0, float(np.abs(difference).sum() / 2)), 12)
 
     def expected_before(self) -> FloatArray:
-        """Return the expected number of the input's records for each label, (labels,).
+        """Return the expected number of the input's records for each label (labels,).
 
-        A value's records are spread over the labels that cover it, in proportion to the released records that
-        each label spreads to it.
+        If several labels cover a value, they share its records in proportion to the released records that
+        each of them spreads to the value.
         """
         density = np.where(self._density > 0, self._density, 1.0)
         return self._rates * self.sums(np.where(self._coverage > 0, self.slots / density, 0.0))
 
     def mean_of(self, numbers: FloatArray) -> tuple[FloatArray, FloatArray, BoolArray]:
-        """Return the mean of the numbers that each label covers, and the share of its records with a number.
+        """Return for each label the mean of its numbers, and the share of its records that have a number.
 
-        The last array states which labels cover several numbers. A value that is not a number is nan.
+        The last array says which labels cover several numbers. In `numbers`, nan is a value without a number.
         """
         ordered = numbers[self.covers.order]
         known = np.isfinite(ordered)
         masses = self.sums(self.slots * known)
         safe = np.where(masses > 0, masses, 1.0)
-        middle = float(ordered[known].mean()) if known.any() else 0.0  # sums of small numbers are exact
+        middle = float(ordered[known].mean()) if known.any() else 0.0  # small sums are more exact
         means = self.sums(self.slots * np.where(known, ordered - middle, 0.0)) / safe + middle
         shares = np.divide(masses, self.masses, out=np.zeros(len(masses)), where=self.masses > 0)
         has_several = self.sums((known & (self.slots > 0)).astype(np.int64)) > 1
@@ -143,9 +143,9 @@ class LabelSpread:
 
     @cached_property
     def groups(self) -> IntArray:
-        """The first slot of each group of neighbouring values, and the end. Groups end where labels do.
+        """The first slot of each group of neighbouring values, and the end slot of the last group.
 
-        Groups are merged if there are too many.
+        Groups begin and end where a label does. If there are too many groups, neighbours are merged.
         """
         edges = np.unique(np.concatenate([[0, len(self.slots)], self.covers.low, self.covers.high]))
         if len(edges) > MOST_GROUPS + 1:
@@ -157,7 +157,7 @@ class LabelSpread:
 
     @cached_property
     def weights(self) -> FloatArray:
-        """The share of each label's records that falls into each group, (labels, groups)."""
+        """The share of each label's records that is in each group of values (labels, groups)."""
         totals = np.append(0, np.cumsum(self.slots))
         ends = self.covers.low, self.covers.high
         low, high = (end[:, None].clip(self.groups[:-1], self.groups[1:]) for end in ends)
@@ -181,7 +181,7 @@ class LabelSpread:
         return means
 
     def label_shares(self, labels: Sequence[int]) -> FloatArray:
-        """Return the share of each value's records in each label of `labels`, and in all others together."""
+        """Return the share of each value's records in each given label, and in all other labels together."""
         shares = np.zeros((len(self.slots), len(labels) + 1))
         density = np.where(self._density > 0, self._density, 1.0)
         index = {label: column for column, label in enumerate(labels)}

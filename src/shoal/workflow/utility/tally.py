@@ -1,4 +1,4 @@
-"""Sides: a table and its release, each counted once, and the values that each label covers."""
+"""Sides: a table and its release, each counted once, with the values that each label covers."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from shoal.workflow.utility.spread import LabelSpread
 
 @dataclass(frozen=True)
 class Tally:
-    """The counted combinations of some columns; bands may be released as two columns, their ends."""
+    """The counted combinations of some columns. A band may be released as two columns, its ends."""
 
     counts: Counts = field(repr=False)
     places: Mapping[str, tuple[int, ...]]  # for each column, its fields in `counts`
     labels: Mapping[str, tuple[CellText, ...]]  # for each column, the text of each code
-    joined: Mapping[str, IntArray]  # for a column released as two, the code of each pair of ends
-    blanks: Mapping[str, int]  # for some columns, the code of cells that are empty because of suppression
+    joined: Mapping[str, IntArray]  # for a column released as two ends, the code of each pair of ends
+    blanks: Mapping[str, int]  # for some columns, the code of the cells that suppression has emptied
 
     @property
     def records(self) -> int:
@@ -38,13 +38,13 @@ class Tally:
         return self.counts.records
 
     def without_blanks(self, blanks: Mapping[str, int]) -> Tally:
-        """Return a copy in which empty cells of some columns are not labels."""
+        """Return a copy in which `blanks`, the codes of empty cells, do not count as labels."""
         return replace(self, blanks=blanks)
 
     def read(self, names: Sequence[str], most: int | None = None) -> tuple[list[IntArray], IntArray]:
-        """Return the codes of some columns and the records that have them, without blanks.
+        """Return the codes of some columns and the number of records of each combination, without blanks.
 
-        With `most`, combinations that an engine holds are replaced by a sample of this size.
+        If an engine holds the combinations and `most` is given, at most that many are sampled.
         """
         if not self.counts.remote:
             codes, sizes = [self._column_codes[name] for name in names], self.counts.sizes
@@ -85,10 +85,10 @@ class Tally:
 
 
 def tallied(table: OpenTable, columns: Mapping[str, Sequence[str]], before: Tally | None = None) -> Tally:
-    """Count columns of an open table; each is read from one column of the table, or from two.
+    """Count columns of an open table; a column may be read from two columns of the table, its ends.
 
-    In a release, the escaping of cells for spreadsheets is undone, unless the table
-    counted in `before` also contains the escaped values.
+    `before` is the tally of the input when a release is counted. The release's escaping for spreadsheets is
+    undone, except for values that the input contains in the escaped form.
     """
     parts_to_count = list(dict.fromkeys(name for parts in columns.values() for name in parts))
     counts, domains = table.count(parts_to_count)
@@ -130,7 +130,7 @@ class Sides:
     after: Tally
     spreads: Mapping[str, LabelSpread]  # for each column, the values that each label covers
     totals: Mapping[str, tuple[IntArray, IntArray]]  # the records of each value, and of each label
-    unknown: Mapping[str, frozenset[CellText]]  # texts for missing values, and the codes for unknown
+    unknown: Mapping[str, frozenset[CellText]]  # texts for missing values, and codes for unknown
 
     @property
     def both(self) -> tuple[Tally, Tally]:
@@ -139,7 +139,7 @@ class Sides:
 
 
 def sides_of(table: OpenTable, release: OpenTable, policy: Policy, names: Sequence[str]) -> Sides:
-    """Count some columns of two open tables, and find which values fall into which label."""
+    """Count some columns of two open tables, and find the values that each label covers."""
     before = tallied(table, {name: (name,) for name in names})
     after = tallied(release, {name: policy.released(name) for name in names}, before)
     return sides_between(before, after, policy, {name: _rule(policy, name, before) for name in names})
@@ -148,7 +148,7 @@ def sides_of(table: OpenTable, release: OpenTable, policy: Policy, names: Sequen
 def sides_between(
     before: Tally, after: Tally, policy: Policy, rules: Mapping[str, Hierarchy | None]
 ) -> Sides:
-    """Find which values fall into which label; `rules` has the hierarchy, if any, of each column."""
+    """Find the values that each label covers; `rules` has each column's hierarchy, or None."""
     names = list(rules)
     blanks = {name: blank_of(before.labels[name], after.labels[name], rules[name]) for name in names}
     after = after.without_blanks(
@@ -173,7 +173,7 @@ def sides_between(
 
 
 def _covers(column: ColumnValues, labels: Sequence[CellText], before: IntArray, after: IntArray) -> Covers:
-    """Find the label of each value if labels do not overlap, else the values that each label covers."""
+    """Find the label of each value. If labels overlap, find the values that each label covers instead."""
     codes = placed(column.texts, before, labels, after, column.hierarchy, column.unknown)
     if codes is not None:
         return Covers.of_codes(codes, len(labels))
@@ -181,7 +181,7 @@ def _covers(column: ColumnValues, labels: Sequence[CellText], before: IntArray, 
 
 
 def _unknown(policy: Policy, name: str, *tallies: Tally) -> frozenset[CellText]:
-    """Return the texts of missing values, and the values that are codes named under `unknown`."""
+    """Return the texts that stand for a missing value, and the codes that the policy lists as `unknown`."""
     written = policy.columns[name].hierarchy
     if written is None:
         return NOTHING
@@ -191,7 +191,7 @@ def _unknown(policy: Policy, name: str, *tallies: Tally) -> frozenset[CellText]:
 
 
 def _rule(policy: Policy, name: str, tally: Tally) -> Hierarchy | None:
-    """Bind a quasi-identifier's hierarchy to its values; None if there is none, or if it does not fit."""
+    """Return a quasi-identifier's hierarchy; None if it has none or its hierarchy does not fit the values."""
     column = policy.columns[name]
     if column.role is not Role.QUASI_IDENTIFIER or column.hierarchy is None:
         return None

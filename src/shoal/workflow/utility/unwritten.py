@@ -29,7 +29,7 @@ class UnwrittenUtility:
 def unwritten_utility(
     recoded: Recoded, policy: Policy, pair: Sequence[str] | None = None
 ) -> UnwrittenUtility:
-    """Compare the table with a recoding of it; `pair` are two columns, by default the first two."""
+    """Compare a table with its recoding; `pair` names two columns (default: the first two)."""
     sides = _sides(recoded, policy)
     names = list(sides.spreads)
     chosen = tuple(pair or names[:2])

@@ -1,4 +1,4 @@
-"""Utility of a release: columns, associations, one pair of columns and a classifier, before and after.
+"""Utility of a release: compare its columns, associations and the accuracy of a classifier with the input's.
 
 Each table is counted once; the order of its rows does not matter.
 """
@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from shoal.columns.header import check_not_swapped
+from shoal.columns.header import check_not_swapped, check_record_numbers
 from shoal.core.contracts import Engine, Role
 from shoal.core.progress import Progress, quiet
 from shoal.document.document import Document, Fact, HasDocument, Name
@@ -57,7 +57,7 @@ def utility(
         return compared(s.table, released, policy, target=target, pair=pair, progress=s.progress)
 
 
-MOST_COLUMNS = 30
+MOST_COLUMNS = 30  # maximum number of columns that are compared by default
 
 
 @dataclass(frozen=True)
@@ -139,6 +139,7 @@ def compared(
             raise
         sides = sides_of(table, release, policy, column_names)
         notes.append("Only quasi-identifiers are compared: some other column does not hold single values.")
+    check_record_numbers(sides.after.records, sides.before.records)
     columns = tuple(column_utility(sides, policy, name) for name in column_names)
     associations = associations_of(sides, columns, progress)
     chosen = chosen or strongest(columns, associations)

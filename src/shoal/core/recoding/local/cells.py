@@ -59,7 +59,7 @@ def _column(
 
 
 def groups_of_cells(hierarchy: Hierarchy, counts: IntArray, cells: Sequence[Cell]) -> tuple[Groups, IntArray]:
-    """Return the groups of some cells, and the group of each; cells with the same text are one group."""
+    """Return the groups of some cells, and the group of each cell; equal texts are one group."""
     distinct = list(dict.fromkeys(cells))
     cells_by_text: dict[CellValue, list[Cell]] = {}
     for cell in distinct:

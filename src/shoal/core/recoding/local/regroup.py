@@ -4,7 +4,7 @@ The cost of a class is its number of records times the weighted shares of values
 has one or more labels of one level.
 
 Agglomeration starts with one cluster per combination. As long as some clusters have too few records or
-sensitive values, one of them is joined to its nearest cluster. It is the cluster with the least added cost,
+sensitive values, one of them is joined to its nearest cluster. The chosen cluster has the least added cost,
 divided by the square of its number of records.
 """
 
@@ -307,7 +307,7 @@ def regroup(
     end: int,
     once: bool,  # whether a class is regrouped at most once, because models are checked afterwards
     class_at: IntArray,  # (positions,): the class at each position of the order, or -1; changed in place
-    class_of: IntArray,  # (combinations,): the class of each; changed in place
+    class_of: IntArray,  # (combinations,): the class of each combination; changed in place
     moved: IntArray,  # (combinations,): the position whose class was regrouped; changed in place
     lowest: IntArray,
     sizes: IntArray,

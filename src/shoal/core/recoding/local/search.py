@@ -1,8 +1,8 @@
 """The search of local recoding: divide classes from the top down, regroup them, and evaluate the result.
 
 Models that need more than sizes are checked for both parts of every division, and for every regrouped class.
-Models about the whole table are checked at the end. If they do not hold, the result of `refined` is returned
-instead.
+Models about the whole table are checked at the end. If they do not hold, the result of
+`shoal.core.recoding.refine.refined` is returned instead.
 """
 
 from __future__ import annotations
@@ -87,12 +87,12 @@ class _Search:
 
     problem: Problem
     check: Callable[[], None]
-    order: IntArray  # (combinations,): the position of each in the problem's counts
+    order: IntArray  # (combinations,): the position of each combination in the problem's counts
     counts: InMemoryCounts
     axes: list[LabelAxis]
     labels: ClassLabels
     needs: Needs
-    exact: bool  # whether `needs` is all that the models require, so that they need not be checked
+    exact: bool  # whether the models require no more than `needs`, so that they need not be checked
 
     @classmethod
     def of(cls, problem: Problem, check: Callable[[], None]) -> _Search:
@@ -176,7 +176,7 @@ class _Search:
             ends = np.array(parts, np.int64).reshape(-1, 2)
 
     def _passing(self, order: IntArray, ends: IntArray, gains: FloatArray, children: IntArray) -> IntArray:
-        """Return the axis and label of the best child of each class whose parts both pass; axis -1: none."""
+        """Return, per class, the axis and label of the best child so that both parts pass; axis -1: none."""
         chosen = np.full((len(ends), 2), -1)
         for rank in range(gains.shape[1]):
             tried = np.where(((gains[:, rank] > 0) & (chosen[:, 0] < 0))[:, None], children[:, rank], -1)
@@ -228,7 +228,7 @@ class _Search:
         return renumbered(class_of)
 
     def _round(self, class_of: IntArray, labels: int, axes: IntArray) -> IntArray:
-        """Regroup every class with its nearest ones.
+        """Regroup every class with its nearest classes.
 
         Classes are sorted by the paths from the top to their labels; the last axis is the most significant.
         """
@@ -279,7 +279,7 @@ class _Search:
         )
         suppressed = self.problem.violations(classes)[
             numbered(keys)
-        ]  # both number classes in order of appearance
+        ]  # `numbered` and `classes` number classes in the same order, by first appearance
         return recoding_of(self.problem, levels, suppressed)
 
 
@@ -288,7 +288,7 @@ class _ClassArrays:
     """The arrays that describe classes, which kernels read and change."""
 
     heads: IntArray  # (classes,): the first combination
-    following: IntArray  # (combinations,): the next of the same class
+    following: IntArray  # (combinations,): the next combination of the same class
     cells: IntArray  # (classes, axes, labels)
     records: IntArray
     weights: FloatArray

@@ -61,7 +61,7 @@ def best_children(
     gains: FloatArray,  # (candidates,): filled in, the best first; 0: none
     children: IntArray,  # (candidates, 2): axis and label, filled in
 ) -> None:
-    """Find the children that gain most if they are separated; both parts have enough records and values."""
+    """Find the children that gain most if they are separated, so that both parts have enough of `needs`."""
     gains[:] = 0.0
     total = 0
     for n in range(start, end):
@@ -199,7 +199,7 @@ def sides(
     ends: IntArray,  # (classes, 2)
     children: IntArray,  # (classes, 2): axis and label; axis -1: the class is left out
     labels: ClassLabels,
-    part_of: IntArray,  # (combinations,): all -1; filled in with twice the class, and 1 more for the rest
+    part_of: IntArray,  # (combinations,): all -1; filled in: 2 * class if in the child, else 2 * class + 1
 ) -> None:
     """Write, for each combination, the number of the part of its class that contains it."""
     for number in range(len(ends)):
