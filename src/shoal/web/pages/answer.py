@@ -140,7 +140,7 @@ class AnswerCard:
         removed = self._removed(offer)
         with elements.box("line spread", style="flex-wrap: nowrap"):
             with elements.box("tight"):
-                tone = "warn" if removed else verdict.tone  # as the release that loses these columns
+                tone = "warn" if removed else verdict.tone  # a release that loses columns has this tone, too
                 elements.tag("h2", verdict.text, tone, data_answer="exact")
                 elements.note(
                     f"{percent(offer.suppressed / self.records)} of {self.records:,}; "

@@ -188,7 +188,7 @@ def retained(shares: Mapping[str, float], dark: bool) -> dict[str, Any]:
 
 
 def _place_labels(node: Mapping[str, Any]) -> dict[str, Any]:
-    """Put the number of other groups below its point, away from the labels of the next level."""
+    """Move the label "n more" below its point, so that it does not cover labels of the next level."""
     below = {"label": {"position": "bottom"}} if node.get("more") and node["level"] else {}
     children = node.get("children")
     return {**node, **below} | ({"children": [*map(_place_labels, children)]} if children else {})

@@ -367,7 +367,7 @@ class HierarchyEditor:
 
 
 def _level_table(head: Sequence[str], examples: Sequence[Sequence[str]]) -> None:
-    """Show the labels of some values: a column per level if they fit into the card, otherwise a row."""
+    """Show the labels of some values. Each level is a column if all fit into the card, otherwise a row."""
     levels = zip(head, *examples, strict=True)
     widths = (max(map(len, (*name.split(), *labels))) for name, *labels in levels)
     if sum(widths) <= _MAX_CHARACTERS:
