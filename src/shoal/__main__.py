@@ -7,9 +7,9 @@ from shoal.files.signals import install
 
 
 def main() -> None:
-    """Note signals from the very beginning, and run the command line."""
+    """Install the signal handlers before the slow imports, then run the command line."""
     install(report_end, announce)
-    from shoal.cli.app import main as run  # takes long enough for a signal to arrive meanwhile
+    from shoal.cli.app import main as run  # slow: a signal may arrive during this import
 
     run()
 

@@ -58,9 +58,9 @@ class ShoalError(Exception):
         """Store the parts of the message.
 
         Args:
-            text: what is wrong, without the advice. It continues the name of the `option`, if there is one.
+            text: what is wrong, without the advice. If an `option` is given, its name is put before it.
             values: values of the data that the error is about.
-            code: the kind of problem, if it is not that of the class.
+            code: the kind of problem; by default the `code` of the class.
             field: the entry of a policy, a request or a form that the error is about.
             option: the parameter that is wrong. The message begins with its name.
             advice: the changes that help. Each of them solves the problem by itself.
@@ -121,7 +121,7 @@ class UnknownName(UsageError):
     def __init__(
         self, name: str, kind: str, available: Iterable[str], *, listed: bool = True, field: str | None = None
     ) -> None:
-        """Store the unknown name; the message lists the `available` names if `listed`."""
+        """Store the unknown name. If `listed`, the message lists the `available` names."""
         names = list(available)
         available_names = f" Available: {enumerate_names(names) or 'none'}." if listed else ""
         super().__init__(
@@ -135,7 +135,7 @@ class CannotHonour(UsageError):
     code = "cannot-honour"
 
     def __init__(self, reason: str, *, algorithm: str | None = None, advice: Iterable[Change] = ()) -> None:
-        """Store the reason; with an `algorithm`, it is the end of a sentence that names the algorithm."""
+        """Store the reason. If an `algorithm` is given, the message names it before the reason."""
         self.reason = reason if algorithm is None else f"{reason}."
         named = "" if algorithm is None else f"Algorithm {algorithm!r} cannot honour this policy: "
         super().__init__(f"{named}{self.reason}", advice=advice)
@@ -148,7 +148,7 @@ class OutputError(UsageError):
 
 
 class Infeasible(ShoalError):
-    """No acceptable recoding exists; `nearest` has the settings that work, by name."""
+    """No acceptable recoding exists. `nearest` maps names of settings to values that work."""
 
     code = "infeasible"
 
@@ -161,19 +161,19 @@ class Infeasible(ShoalError):
         advice_intro: str = "",
         code: str | None = None,
     ) -> None:
-        """Store the reason, which continues the heading, and the changes that work."""
+        """Store the reason and the changes that work. The message is the heading, a colon and the reason."""
         text = f"{heading}: {reason}" if heading else f"{reason[:1].upper()}{reason[1:]}"
         super().__init__(text, advice=advice, code=code)
         self.reason, self.advice_intro = reason, advice_intro
 
     @property
     def nearest(self) -> dict[str, object]:
-        """The settings that work, each by itself."""
+        """Values that work, by the name of the setting. It is enough to change one of the settings."""
         return {change.key: change.value for change in self.advice if change.option}
 
 
 class ReleaseRefused(ShoalError):
-    """A release has findings that the policy lists under `fail`; `findings` holds them by name."""
+    """A release has findings that the policy lists under `fail`. `findings` holds the findings by name."""
 
     code = "release-refused"
 
@@ -196,7 +196,7 @@ class InternalError(ShoalError):
 
 
 class Note(UserWarning):
-    """Something the user should know although the work continues; a warning, not an error."""
+    """A warning: the work continues, but the user should know this."""
 
     option: str | None = None
     advice_intro = ""
@@ -213,7 +213,7 @@ class Note(UserWarning):
 
 @dataclass(frozen=True)
 class Refusal:
-    """Why an algorithm cannot honour a policy; the advice is empty if the solution is another algorithm."""
+    """Why an algorithm cannot honour a policy. The advice is empty if only another algorithm can."""
 
     reason: str
     advice: tuple[Change, ...] = ()

@@ -1,6 +1,6 @@
 """Plug-ins by name, and descriptions of their options: type, default and meaning.
 
-The meaning of an option is the text below its field in the class, where editors find it, too.
+The meaning of an option is the string literal below its field in the class. Editors show this string, too.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def first_line(text: str | None) -> str:
 
 @cache
 def _class_source(home: str) -> ast.ClassDef | None:
-    """Parse the source of a class, given as `module:Class`; None if there is none."""
+    """Return the parsed source of a class, given as `module:Class`, or None if there is no source file."""
     module, _, attribute = home.partition(":")
     spec = find_spec(module)
     if spec is None or spec.origin is None or not spec.origin.endswith(".py"):
@@ -155,7 +155,7 @@ def validate_option(name: str, option: str, value: object, kind: Any, takes: str
     """Convert an option's value to its type, or raise PolicyError; `takes` describes the type in words."""
     try:
         if isinstance(value, bool) and bool not in (kind, *get_args(kind)):
-            raise ValueError  # Python treats true as 1
+            raise ValueError  # pydantic would accept True as the number 1
         result: object = _adapter(kind).validate_python(value)
     except ValueError:  # the base class of pydantic's ValidationError
         raise PolicyError(
@@ -166,7 +166,7 @@ def validate_option(name: str, option: str, value: object, kind: Any, takes: str
 
 
 BROKEN_RULE = "broken_rule"  # the type of the pydantic errors that `broken_rule` returns
-# How messages word the rules of pydantic, by the type of its error.
+# The wording of pydantic's rules, by the type of the error.
 _BOUNDS = {
     "string_too_long": "at most {max_length:,} characters long",
     "greater_than_equal": "at least {ge:,}",
@@ -201,7 +201,7 @@ def bound_of(error: Mapping[str, Any]) -> str | None:
     return rule.format_map(context) if rule else None
 
 
-# Singular and plural.
+# The name of each type, in singular and plural.
 _WORDS: dict[Any, tuple[str, str]] = {
     bool: ("true or false", "true or false"),
     int: ("whole number", "whole numbers"),
@@ -223,8 +223,8 @@ class Option:
     meaning: str
     """One or two sentences, or empty."""
     kind: str = "text"
-    """The form field for the option: `whole`, `number`, `flag`, `choice`, `text` or `structure`, or the kind
-    in the metadata of the field, such as `column`."""
+    """The form field for the option: `whole`, `number`, `flag`, `choice`, `text` or `structure`. The field's
+    metadata may set another one, such as `column`."""
     choices: tuple[str, ...] = ()
     """The values of a `choice`, as a policy writes them."""
 
@@ -280,7 +280,7 @@ def options_of(kind: Any) -> tuple[Option, ...]:
 
 
 def choices_of(kind: Any) -> tuple[str, ...]:
-    """Return the values that a type allows, as a policy writes them; empty if they are not a fixed list.
+    """Return the values that a type allows, as a policy writes them. Return () if it has no fixed list.
 
     >>> choices_of(bool | Literal["any"]), choices_of(Literal["a", "b"] | None), choices_of(bool)
     (('true', 'false', 'any'), ('a', 'b'), ())
@@ -332,7 +332,7 @@ def in_words(kind: Any, *, several: bool = False) -> str:
     origin, arguments = get_origin(kind), get_args(kind)
     if origin in (Union, UnionType):
         parts = [part for part in arguments if part is not NoneType]
-        if bool in parts and len(parts) > 1:  # true and false are two choices in addition to the others
+        if bool in parts and len(parts) > 1:  # true and false are listed like the other choices
             others = [in_words(part, several=several) for part in parts if part is not bool]
             return _either(["true", "false", *others])
         return _either([in_words(part, several=several) for part in parts])
@@ -373,7 +373,6 @@ def meanings_of(kind: type) -> Mapping[str, str]:
 
 @cache
 def _class_meanings(kind: type) -> Mapping[str, str]:
-    """Read the texts of one class; empty if its source is not available."""
     try:
         (source,) = ast.parse(textwrap.dedent(inspect.getsource(kind))).body
     except (OSError, TypeError, SyntaxError):

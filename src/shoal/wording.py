@@ -1,4 +1,4 @@
-"""How messages are worded: the text of an error for each audience, and the parts that messages share."""
+"""The wording of messages: the text of an error for each audience, and functions that format its parts."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ class Change:
     value: object = None
     action: str = ""
     current: object = None
-    subject: str = ""  # the model that the option belongs to, if several have it
+    subject: str = ""  # the model that the option belongs to, if several models have this option
     label: str = ""  # what the message calls the change if the value is a mapping of columns to levels
-    others: tuple[str, ...] = ()  # further options that the action applies to
+    others: tuple[str, ...] = ()  # names of further options to which the action applies
 
     @property
     def key(self) -> str:
@@ -128,7 +128,7 @@ def quote(value: object) -> str:
 
 
 def shorten(text: str, limit: int) -> str:
-    """Replace the middle of a long text by dots; the end is kept because it may say what to do.
+    """Replace the middle of a long text by dots. The end is kept, because it often says what to do.
 
     >>> shorten("a short text", 12), shorten("a longer text than that", 12)
     ('a short text', 'a lon...that')
@@ -140,7 +140,7 @@ def shorten(text: str, limit: int) -> str:
 
 
 def enumerate_names(names: Sequence[str]) -> str:
-    """List names, and the number of those that do not fit into a message."""
+    """List the first names, and say how many more there are."""
     shown = [shorten(name, _MAX_QUOTED) for name in names[:_MAX_NAMES]]
     more = f" and {len(names) - _MAX_NAMES:,} more" if len(names) > _MAX_NAMES else ""
     return f"{', '.join(shown)}{more}"
@@ -181,7 +181,7 @@ def percent(share: float) -> str:
 
 
 def above_optimum(loss: float, lower_bound: float | None) -> str:
-    """Describe how far a loss is above the optimum, given a lower bound on all losses; rounded up.
+    """Describe how far a loss is above the optimum, in percent rounded up. No loss is below `lower_bound`.
 
     >>> [above_optimum(1.0632, bound) for bound in (1.0632, 1, 0.5)]
     ['at the optimum', 'at most 6.4% above the optimum', 'at most 113% above the optimum']
@@ -201,7 +201,7 @@ def _tenths(above: float) -> str:
 
 
 def nearest(name: str, names: Iterable[str], cutoff: float = 0.6) -> str | None:
-    """Return the most similar name, or None; case, accents and surrounding space do not count.
+    """Return the most similar name, or None. Case, accents and surrounding space are ignored.
 
     >>> nearest("AGE ", ["sex", "age"]), nearest("grosse", ["Größe"]), nearest("age", ["Mueller", "Dresden"])
     ('age', 'Größe', None)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def note_semicolons(data: Path, output: Path, delimiter: str | None, *, bom: bool) -> None:
-    """Print how to write semicolons if the input is separated by semicolons and the release is not."""
+    """If only the input is separated by semicolons, print how to get a release with semicolons."""
     from shoal.workflow.release.spreadsheet import has_semicolons
 
     if delimiter is None and output.suffix.lower() == ".csv" and has_semicolons(data):
@@ -155,7 +155,7 @@ def anonymize(
 def _check_candidates(
     path: Path, algorithm: Any, data: Path, output: Path, files: dict[Path, str], *, force: bool
 ) -> None:
-    """Before the search, refuse an output that cannot be written, or a search that lists no candidates."""
+    """Before the search, refuse an output that cannot be written and an algorithm without candidates."""
     from shoal.workflow.candidates import check_candidates_file, check_lists_candidates
 
     check_lists_candidates(algorithm)
@@ -163,7 +163,7 @@ def _check_candidates(
 
 
 def _advice(release: Release, guessed: tuple[Any, ...] | None = None) -> tuple[Advice, ...]:
-    """Search for advice, and add it to the report if there is one.
+    """Search for advice, and add it to the report if a report is written.
 
     `guessed` is the table, the request and the engine of a release made without `--known` or a policy.
     """
@@ -183,7 +183,7 @@ def _advice(release: Release, guessed: tuple[Any, ...] | None = None) -> tuple[A
 def _advice_with_commands(
     release: Release, arguments: Sequence[str], guessed: tuple[Any, ...] | None
 ) -> list[dict[str, Any]]:
-    """Return advice as plain values, each with the command that follows it."""
+    """Return each advice as plain values, with the command that makes the advised release."""
     from shoal.workflow.advice import changed_command
 
     return [

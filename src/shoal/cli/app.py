@@ -21,7 +21,7 @@ from shoal.document.terminal import say
 from shoal.errors import ShoalError, interruptible
 from shoal.files.signals import Handlers, install, installed, interrupted, stopping, uninstall
 
-# The order of --help: by likely use.
+# In the order of --help: the commands that most users need come first.
 _COMMANDS = {
     "demo": "demo:demo",
     "init": "init:init",
@@ -99,7 +99,7 @@ def root(
 
 
 def main() -> None:
-    """Run the command line, and end the process even if threads or queries cannot be stopped."""
+    """Run the command line, then end the process, even if some threads or queries still run."""
     embedded = "shoal.web.app" in sys.modules  # a studio in this process continues after the command
     try:
         with _handled() as handlers:
@@ -121,7 +121,7 @@ def main() -> None:
 
 @contextmanager
 def _handled() -> Iterator[Handlers]:
-    """Handle signals. Handlers that were installed when the process started remain until it ends."""
+    """Handle signals in the block. Handlers that `__main__` has installed remain until the process ends."""
     handlers = installed()
     if handlers is not None:
         yield handlers
@@ -133,7 +133,7 @@ def _handled() -> Iterator[Handlers]:
 
 
 def _run(handlers: Handlers) -> int:
-    """Run the command line and return the exit code; errors of shoal are printed in one line."""
+    """Run the command line and return the exit code. Errors of shoal are printed in one line."""
     try:
         code = _called()
         sys.stdout.flush()

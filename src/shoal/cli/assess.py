@@ -189,14 +189,14 @@ def utility(
 
 
 def _one_of(argument: Path | None, option: Path | None) -> Path:
-    """Return the released table, which must be given exactly once."""
+    """Return the path of the released table. It must be given once: as the argument or as the option."""
     named = [path for path in (argument, option) if path is not None]
     if len(named) != 1:
         raise UsageError("Name the released table once: shoal utility DATA RELEASE --policy POLICY.")
     return named[0]
 
 
-_MOST_PERSONS = 20  # the most persons that are revealed
+_MOST_PERSONS = 20  # maximum number of persons that are listed
 
 
 KnownOption = Annotated[Path, typer.Option(help="The table of known data: one row per person.")]

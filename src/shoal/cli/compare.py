@@ -188,7 +188,7 @@ def _pair(partitions: str | None, plots: Path | None, policy: Any) -> list[str] 
 
 
 def _remove(journal: Path) -> None:
-    """Remove the journal of a comparison that has been written. If this fails, the next run tries again."""
+    """Remove the journal of a comparison whose rows are written. If this fails, the next run tries again."""
     try:
         journal.unlink(missing_ok=True)
     except OSError as error:
@@ -198,7 +198,7 @@ def _remove(journal: Path) -> None:
 
 @contextmanager
 def _report_when_stopped(journal: Path | None, display: _Display) -> Iterator[None]:
-    """Print which results of a stopped comparison remain, and exit with code 130."""
+    """If the comparison is stopped, print which results are saved, and exit with code 130."""
     from shoal.workflow.compare.comparison import Stopped
 
     try:

@@ -20,8 +20,8 @@ from shoal.wording import quote
 from shoal.workflow.plain_words import QUESTION_SENTENCES, question_sentence
 
 _OVERVIEW_SECONDS = 10.0  # seconds in which the overview searches for unsafe sets
-_COUNT_SECONDS = 1.0  # minimum seconds for counting; without counts there is no answer
-_MINIMUM_SECONDS = 1e-6  # seconds; even with no time left, a question counts one set
+_COUNT_SECONDS = 1.0  # minimum time for counting, in seconds: an answer needs counts
+_MINIMUM_SECONDS = 1e-6  # minimum time of a question, in seconds: it counts one set
 _PLOTTED = ("suppression_limit", "max_size", "seconds")
 
 
@@ -154,7 +154,7 @@ def diagnose(
             plot_files = _draw(diagnosis, plots, limit or 0, max_size, seconds)
             files["plots"] = plot_summary(plots, plot_files) or ""
     if display.as_json:
-        omitted = {"plots"} if seconds is not None else {"plots", "seconds"}  # used internally
+        omitted = {"plots"} if seconds is not None else {"plots", "seconds"}  # not part of the answer
         print_json({name: value for name, value in (answer.to_dict() | files).items() if name not in omitted})
     else:
         _show(answer, files)

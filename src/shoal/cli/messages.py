@@ -23,7 +23,7 @@ _RELEASES = ("anonymize", "apply", "demo")
 
 
 def stop_message(handlers: Handlers | None, words: list[str]) -> str:
-    """Return a message that a signal ended a command, and whether output was written."""
+    """Return a message that says that a signal ended the command, and whether output was written."""
     name = handlers.name if handlers else "SIGINT"
     command = next((word for word in words if not word.startswith("-")), "")
     if command == "studio":
@@ -40,14 +40,14 @@ def stop_answer(message: str, name: str) -> dict[str, Any]:
 
 
 def report_end(handlers: Handlers) -> None:
-    """Print why the process ends, from another thread than that of the command."""
+    """Print why the process ends. This is called in another thread than that of the command."""
     words = sys.argv[1:]
     message = handlers.complete if handlers.committed else stop_message(handlers, words)
     if "--json" in words and not handlers.printed:
         answer = {"message": message, "signal": handlers.name}
         _write(1, json.dumps(answer if handlers.committed else stop_answer(message, handlers.name)))
     if sys.stderr.isatty():
-        message = f"\r\x1b[2K\x1b[?25h{message}"  # replaces a progress bar, which hides the cursor
+        message = f"\r\x1b[2K\x1b[?25h{message}"  # erase the progress bar, show the cursor again
     _write(2, message)
 
 
@@ -78,7 +78,7 @@ def report_complete(handlers: Handlers) -> None:
 
 
 def output_closed() -> int:
-    """Return the exit code if the output is no longer read, such as after `| head`."""
+    """Return the exit code for a closed output, such as after `| head`."""
     # Prevent the interpreter from flushing its buffers at exit.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     handlers = installed()
@@ -93,8 +93,8 @@ def _write(descriptor: int, text: str) -> None:
 
 _COMPILING = "Compiling for this machine. This takes some seconds; the result is kept for later runs."
 _shown_once: set[str] = set()  # messages that are shown once per process
-_LARGEST = 2**53  # larger totals are not shown
-_MOST = 50  # the most values that an error shows
+_LARGEST = 2**53  # a progress bar shows no larger total
+_MOST = 50  # maximum number of values that an error shows
 
 
 @contextmanager
@@ -117,7 +117,7 @@ def reporting(as_json: bool, reveal: bool | None = None) -> Iterator[None]:
 
 @contextmanager
 def _notes() -> Iterator[None]:
-    """Print notes on stderr, each once."""
+    """Print each note once on stderr."""
     printed: set[str] = set()
 
     def show(warning: Any, *details: Any, **arguments: Any) -> None:
@@ -148,7 +148,7 @@ def report(error: ShoalError, *, as_json: bool = False, reveal: bool | None = No
 
 
 def stopped(message: str, *, as_json: bool) -> typer.Exit:
-    """Print what a command that was ended by a signal leaves behind; return the exception that ends it."""
+    """Print what a stopped command leaves behind. Return the exception that ends the command."""
     handlers = installed()
     if as_json:
         print_json(stop_answer(message, handlers.name if handlers else "SIGINT"))
@@ -157,7 +157,7 @@ def stopped(message: str, *, as_json: bool) -> typer.Exit:
 
 
 def values_text(values: Sequence[str], reveal: bool | None, label: str = "Values") -> str:
-    """List the values that an error is about if they may be shown, or say how to see them.
+    """List the values that an error is about. If values must not be shown, say which option shows them.
 
     >>> values_text(["7", "x"], True), values_text(["7", "x"], False), values_text(["7"], None)
     (" Values: '7', 'x'.", ' --reveal lists them.', '')
@@ -171,7 +171,6 @@ def values_text(values: Sequence[str], reveal: bool | None, label: str = "Values
 
 
 def _print_note(word: str, colour: str, text: str) -> None:
-    """Print a text on stderr after a coloured word."""
     screen = console(stderr=True)
     screen.print(f"[bold {colour}]{word}[/bold {colour}] ", end="")
     screen.print(text, markup=False, highlight=False)
@@ -185,7 +184,7 @@ class ProgressBar:
         self.task = bar.add_task("starting", total=None, number="")
 
     def __call__(self, phase: str, done: int, total: int | None) -> None:
-        """Show the progress of a phase; a total that is too large to show counts as unknown."""
+        """Show the progress of a phase. A total that is too large to show is treated as unknown."""
         check()
         if phase == "compile" and _COMPILING not in _shown_once:  # several groups of kernels may be compiled
             _shown_once.add(_COMPILING)
@@ -197,7 +196,7 @@ class ProgressBar:
         self.bar.update(self.task, description=phase, completed=done, total=total, number=number)
 
     def ask_to_release(self, retained: float) -> bool:
-        """Ask whether to release the best result so far; anything but yes is no."""
+        """Ask whether to release the best result so far. Any answer except yes means no."""
         self.bar.stop()
         retains = f"The best result so far retains {percent(retained)} of the information"
         _write(2, f"The search was interrupted. {retains}.")
@@ -210,7 +209,7 @@ class ProgressBar:
 
 @contextmanager
 def progress_bar() -> Iterator[ProgressBar]:
-    """Show progress on stderr: a bar in a terminal, elsewhere only a message about a long compilation."""
+    """Show progress on stderr. Outside a terminal, show only a message about a long compilation."""
     from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     screen = console(stderr=True)

@@ -1,7 +1,7 @@
 """Options that several commands share, also as groups. `make reference` copies their help to docs/cli.md.
 
-A command declares a group as one parameter, such as `reading: TableReading`; `with_groups` replaces it by the
-options of the group.
+A command declares a group as one parameter, such as `reading: TableReading`. `with_groups` replaces this
+parameter by the options of the group.
 """
 
 from __future__ import annotations
@@ -163,7 +163,7 @@ SEARCH_SECONDS = 20.0
 
 
 def _seconds(text: str | float) -> float:
-    """Read a number of seconds; `none` is no limit."""
+    """Read a number of seconds; `none` means no limit."""
     return math.inf if text == "none" else float(text)
 
 
@@ -278,7 +278,7 @@ class EngineChoice:
     spark_master: SparkMaster = None
 
     def create(self) -> Any:
-        """Return the name of the engine, or an engine with the master that only Spark has."""
+        """Return the name of the engine. If a Spark master is given, return a Spark engine with it."""
         if self.spark_master is None:
             return self.engine
         from shoal.workflow.session import choose_engine
@@ -314,7 +314,7 @@ class FileOptions:
 
 
 def with_groups(command: Callable[..., None]) -> Callable[..., None]:
-    """Return a command that has the options of its groups instead of the groups, after its other options."""
+    """Return a command in which each group is replaced by its options, after all other options."""
     hints = get_type_hints(command, include_extras=True)
     groups: dict[str, Any] = {name: kind for name, kind in hints.items() if is_dataclass(kind)}
     options = {name: (hints[name], option.default) for name, option in signature(command).parameters.items()}

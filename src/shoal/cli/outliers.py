@@ -48,7 +48,7 @@ class OutlierPrompt:
     """Raises the levels of columns one by one, and lists rare combinations after each step."""
 
     def __init__(self, holder: Any, read: Callable[[], str] = read_line) -> None:
-        """Begin with no level raised; `read` returns the next line or raises EOFError."""
+        """Start at the lowest levels. `read` returns the next line or raises EOFError."""
         self.holder = holder
         self.read = read
         self.chosen: dict[str, int] = {}
@@ -56,7 +56,7 @@ class OutlierPrompt:
         self.outliers = holder.outliers({})
 
     def run(self) -> Mapping[str, int]:
-        """Ask until the result is accepted; quitting before releases nothing."""
+        """Ask until the user accepts the result. If the user quits, nothing is released."""
         self.show()
         say("Name a column to generalize it further, or accept; help lists the commands.")
         while True:
@@ -77,7 +77,7 @@ class OutlierPrompt:
                 report(error)
 
     def execute(self, line: str) -> None:
-        """Execute a line; a word that is a command is never read as a column."""
+        """Execute a line. A line that is a command is never read as the name of a column."""
         if line == "undo":
             self.undo()
         elif line == "show":

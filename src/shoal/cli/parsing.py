@@ -29,7 +29,7 @@ def plot_summary(folder: Path | None, files: Sequence[Path]) -> str | None:
     return f"{folder} ({plural(len(files), 'file')})" if files else None
 
 
-_MOST = 1000  # the most values of k in one range
+_MOST = 1000  # maximum number of values in a range of k
 _NUMBER = re.compile(r"[0-9]{1,18}")  # excludes other digits such as ², and numbers of over 18 digits
 _LEVEL = re.compile(r"(.*?)=\s*([0-9]{1,9})\s*(?:,\s*|$)")
 
@@ -64,7 +64,7 @@ def read_changes(
 def read_request(
     known: Sequence[str] | None, keep: Sequence[str] | None, k: int | None, changes: Mapping[str, Any]
 ) -> Any:
-    """Read the request for a first policy; `--known a,b` is split later, with the table's columns known."""
+    """Read the request for a first policy. `--known a,b` is split later, when the columns are known."""
     from shoal.workflow.policy_request import DEFAULT_K, PolicyRequest
 
     columns = partial(read_names, known, option="--known") if known else None
@@ -73,7 +73,7 @@ def read_request(
 
 
 def read_limit(text: str | None) -> int | str | None:
-    """Read a whole number as a number of records; other text is returned for the policy to read."""
+    """Read a whole number as a number of records. Other text is returned unchanged: the policy parses it."""
     try:
         return None if text is None else int(text)
     except ValueError:
@@ -154,7 +154,7 @@ def _each_level(text: str | None, option: str) -> Iterator[dict[str, int]]:
 
 
 def read_generalize(policy: Any, texts: list[str] | None) -> Any:
-    """Return a policy whose mu-argus generalizes some columns further."""
+    """Return a policy in which mu-argus generalizes some columns to higher levels."""
     from shoal.workflow.outliers import generalizing, highest
 
     levels = highest(*[level for text in texts or () for level in _each_level(text, "--generalize")])
@@ -170,7 +170,7 @@ def read_node(text: str | None) -> Any:
     try:
         each = list(_each_level(text, "--node"))
     except UsageError:
-        if os.path.exists(text):  # accepts a text of any length
+        if os.path.exists(text):  # unlike Path.exists, never fails for a long text
             return Path(text)
         raise UsageError(
             "--node takes column=level, as age=2,sex=0, or an offer of `shoal negotiate --json`: its JSON, "
@@ -194,7 +194,7 @@ def read_plugins(texts: list[str] | None) -> list[Any] | None:
 
 
 def read_limits(texts: list[str] | None) -> list[Any] | None:
-    """Read limits from lists such as '1%,5%'; a comma is not a decimal point there."""
+    """Read limits from lists such as '1%,5%'. A comma separates limits; it is no decimal point."""
     for text in texts or ():
         if match := re.search(r"(?:^|,)\s*(([0-9]+),([0-9]+%|0[0-9]+))", text):
             raise UsageError(
@@ -243,7 +243,7 @@ def read_names(
                 "Write names as age,sex; quote one that contains a comma."
             ) from None
         names = [name for row in rows for name in row]
-        if available is None:  # they are checked when the table is read
+        if available is None:  # the names are checked when the table is read
             columns += names
             continue
         # A quoted name may begin or end with spaces.

@@ -195,7 +195,7 @@ def _size(number: int) -> str:
 
 
 class _Clock:
-    """Measures the time of each phase by its progress reports, and stores the total number of nodes."""
+    """Measures the time of each phase from the progress reports, and stores the total number of nodes."""
 
     def __init__(self) -> None:
         self.total: int | None = None

@@ -17,11 +17,11 @@ from shoal.document.terminal import say, show
 from shoal.errors import OutputError, ShoalError, UnknownName, UsageError
 from shoal.wording import match_trimmed
 
-DATA, POLICY = "DATA", "POLICY"  # placeholders for unknown names
+DATA, POLICY = "DATA", "POLICY"  # placeholders in commands if a file name is unknown
 
 
 def show_negotiation(negotiation: Any, data: str, policy: str, *, interactive: bool = False) -> None:
-    """Show the answer or the suggestions, and the command that makes a release with one."""
+    """Show the answer or the suggestions, and the command that makes a release with one of them."""
     document = negotiation.document()
     suggestions = negotiation.suggestions
     if negotiation.exact:
@@ -207,7 +207,7 @@ class Prompt:
         return self.answer or self.profile.negotiate(**self.settings)  # raises if a setting is missing
 
     def anonymity(self, text: str) -> None:
-        """Ask for a k, alone or with an l."""
+        """Request a k, alone or with an l."""
         number, _, remaining = text.partition(" ")
         word, _, remaining = remaining.strip().partition(" ")
         if word == "l":
@@ -216,7 +216,7 @@ class Prompt:
             self.ask(k=_number(text), l=None, sensitive=None, diversity=None, c=None)
 
     def diversity(self, text: str, k: float | str | None = None) -> None:
-        """Ask for an l, with a column if there are several; the kind of l stays the same."""
+        """Request an l, for a column if several are sensitive. The kind of l stays the same."""
         number, _, column = text.partition(" ")
         before = self.answer.request.privacy if self.answer else None
         kind: dict[str, Any] = {"diversity": None, "c": None}
@@ -272,7 +272,7 @@ class Prompt:
             self.ask(max_level=self._max_level() | raised_levels(self.answer.request, offer))
 
     def _loss_unknown(self, offer: Any) -> dict[str, Any]:
-        """Return the settings that a suggestion must change if the preferred loss needs a limit of 0."""
+        """Return settings that replace the metric, if its loss is known only for a suppression limit of 0."""
         from shoal.workflow.profile.source import metric_of
 
         metric = self.answer.request.metric
@@ -306,7 +306,7 @@ class Prompt:
 
 
 def _number(text: str) -> float | str:
-    """Read a number; return any other text, which the library refuses with its own message."""
+    """Read a number. Return other text unchanged: the library refuses it with a message."""
     for kind in (int, float):
         with suppress(ValueError):
             return kind(text)

@@ -61,7 +61,7 @@ def _ask_password() -> str:
 
 
 class StudioCommand(TyperCommand):
-    """`shoal studio`, with a subcommand besides its argument; write ./add-user for a table of that name."""
+    """The command `shoal studio` with its subcommand `add-user`. A table of that name is ./add-user."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)

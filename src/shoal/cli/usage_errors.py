@@ -21,7 +21,7 @@ _COMMANDS = {
     "help": "`shoal --help` lists the commands, and `shoal anonymize --help` what one takes.",
     "version": "`shoal --version` prints the version.",
 }
-# The model that has an option of this name, with an example of it.
+# For each option name: the model that has this option, and an example of its value.
 _MODELS = {
     "k": ("k-anonymity", "5"),
     "l": ("distinct-l-diversity", "2"),
@@ -41,7 +41,7 @@ _TWO_TABLES = (
 
 
 def instead_of_command(name: str) -> str | None:
-    """Return a message that names the alternative to a missing command, or None.
+    """Return a message that names the alternative to a command that does not exist, or None.
 
     >>> instead_of_command("report")
     'There is no command report: `shoal anonymize --report` writes one beside the release.'
@@ -50,7 +50,7 @@ def instead_of_command(name: str) -> str | None:
 
 
 def instead_of_option(option: str, typed: str | None, options: Collection[str]) -> str:
-    """Return a hint on where a missing option's value is set instead, or an empty string.
+    """Return a hint where to set the value of an option that does not exist, or an empty string.
 
     >>> instead_of_option("--k", "10", ["--policy"])
     ' k is set in the policy, under models: k-anonymity: {k: 10}.'
@@ -72,7 +72,7 @@ def instead_of_option(option: str, typed: str | None, options: Collection[str]) 
 
 
 def with_one_dash(words: Sequence[str], options: Collection[str]) -> str | None:
-    """Return the first word that would be an option with a second dash, or None.
+    """Return the first word that needs a second dash to be an option, or None.
 
     >>> with_one_dash(["-policy", "p.yaml"], ["--policy", "-p"]), with_one_dash(["-p", "x"], ["--policy"])
     ('-policy', None)
@@ -88,11 +88,11 @@ def two_tables(name: str, words: Sequence[str]) -> str | None:
     return _TWO_TABLES if name == "shoal compare" and are_two_tables else None
 
 
-_EXAMPLES = {"port": 8080, "population_size": 1_000_000, "seconds": 60}  # any other option: 5
+_EXAMPLES = {"port": 8080, "population_size": 1_000_000, "seconds": 60}  # 5 for any other option
 
 
 class CommandGroup(TyperGroup):
-    """The commands; usage errors are reported like other errors, also as JSON."""
+    """The commands. Usage errors are reported like all other errors, also as JSON."""
 
     def make_context(self, info_name: str | None, args: list[str], *extra: Any, **options: Any) -> Any:
         """Parse the arguments before the command."""
@@ -116,7 +116,7 @@ class CommandGroup(TyperGroup):
 
 @contextmanager
 def _reporting_parser_errors(group: Any, words: Sequence[str]) -> Iterator[None]:
-    """Report the parser's errors; they are recognized by attributes, as classes differ between versions."""
+    """Report the parser's errors. They are recognized by attributes: the classes differ between versions."""
     try:
         yield
     except Exception as error:
@@ -135,7 +135,7 @@ def _refuse_one_dash(command: Any, name: str, words: Sequence[str]) -> None:
 
 
 def _called(group: Any, words: Sequence[str]) -> tuple[Any, str]:
-    """Return the command that `words` name (or its closest group), and its full name."""
+    """Return the command that `words` name, or else the innermost group, with its full name."""
     name = "shoal"
     for word in words:
         if word not in getattr(group, "commands", ()):
@@ -214,7 +214,7 @@ def _typed_value(options: Sequence[str], words: Sequence[str]) -> str | None:
 
 
 def _suggestion(option: str, params: Sequence[Any]) -> str:
-    """Return a question that suggests the options that contain the word, or else the nearest one.
+    """Return a question that suggests the options that contain the word, or else the most similar option.
 
     >>> from types import SimpleNamespace as Option
     >>> there = [Option(opts=["--columns"]), Option(opts=["--suppression-limit"])]

@@ -101,7 +101,7 @@ def verify(
 
 
 def _intersection(release: Path, policy: Path, against: Path | None, **options: Any) -> Any:
-    """Combine a release with an older one, if one is given."""
+    """Check what a release and an older one reveal together, if an older one is given."""
     if against is None:
         if options["old_policy"] or options["old_recipe"] or options["table"]:
             raise UsageError(

@@ -27,7 +27,7 @@ class Code(str):
     __slots__ = ()
 
 
-Text = str | tuple[str, ...]  # a tuple is one sentence; some of its parts may be Name or Code
+Text = str | tuple[str, ...]  # a tuple contains the parts of one sentence: str, Name or Code
 
 
 def without_markup(text: Text) -> str:
@@ -64,7 +64,7 @@ def of_records(count: int, records: int) -> str:
 
 @dataclass(frozen=True)
 class Verdict:
-    """One sentence about a result, and whether it is favourable."""
+    """One sentence about a result, and whether the result is good."""
 
     tone: Tone
     text: str
@@ -86,10 +86,10 @@ class Table:
     title: Text
     headers: Sequence[Text]
     rows: Sequence[Sequence[Text]]
-    left: Collection[int] = (0,)  # the columns of text; numbers are aligned right
+    left: Collection[int] = (0,)  # columns of text, aligned left; all others are aligned right
     total: int | None = None  # the number of all rows, if only the first are listed
     note: Text = ""  # a sentence below the table
-    optional: Sequence[int] = ()  # columns to leave out on a narrow screen, in this order
+    optional: Sequence[int] = ()  # columns that a narrow screen leaves out, in this order
 
     @property
     def omitted(self) -> int:
@@ -121,9 +121,9 @@ class Figure:
     strips: Sequence[Strip]
     order: Sequence[str]  # line names; the position of a name sets its colour and marker in all figures
     drawn: Mapping[str, str] = field(default_factory=dict)  # lines drawn as "dots" or "steps"
-    notes: Sequence[str] = ()  # one per panel: what is missing there, and why
+    notes: Sequence[str] = ()  # one per panel: which data are missing in the panel, and why
     bars: bool = False  # bars instead of lines: one point per name, and the strips side by side
-    scale: Literal["auto", "linear", "log"] = "auto"  # of both axes; auto: logarithmic beyond a decade
+    scale: Literal["auto", "linear", "log"] = "auto"  # of both axes; auto: logarithmic beyond a factor of 10
 
 
 def round_ticks(most: float, longest: int = 8) -> dict[float, str]:
@@ -167,7 +167,7 @@ class Document:
 
 
 class PlainValues:
-    """A dataclass whose JSON is its fields."""
+    """A dataclass that is written to JSON as its fields."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as plain values."""

@@ -43,8 +43,8 @@ def _figure_class() -> Any:
     return NotebookFigure
 
 
-# The colours of Okabe and Ito, which colour-blind readers can distinguish; without yellow, which is too pale
-# on white.
+# The colours of Okabe and Ito, which colour-blind readers can distinguish. Yellow is left out, because it is
+# too pale on white.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#E69F00", "#56B4E9", "#7F7F7F")
 _MARKERS = "os^Dv<>PXhd*"
 _DASHES = (
@@ -52,7 +52,7 @@ _DASHES = (
     (0, (5, 1.5)),
     (0, (1, 1)),
     (0, (5, 1.5, 1, 1.5)),
-)  # the next one after every eight lines
+)  # lines 1 to 8 have the first style, lines 9 to 16 the second, and so on
 _DASH = 1.6  # length of a dash where lines coincide, in line widths
 
 # Overrides of the default style, a line with markers.
@@ -133,7 +133,7 @@ _STYLE = {
 
 
 def check_folder(folder: Path) -> None:
-    """Check that figures can be drawn and their folder can be created; remove it again."""
+    """Check that figures can be drawn and their folder can be created. Folders created here are removed."""
     missing = [path for path in (folder, *folder.parents) if not path.exists()]
     try:
         prepare(folder)
@@ -156,7 +156,7 @@ def save(
     plots: Sequence[Any],
     folder: Path,
     formats: Sequence[str] = FORMATS,
-    drawing: Callable[[Any], Any] | None = None,  # draws plots of another kind than Figure
+    drawing: Callable[[Any], Any] | None = None,  # draws plots that are no Figure
 ) -> list[Path]:
     """Draw plots into files of a folder, and replace files of the same names."""
     prepare(folder)
@@ -169,7 +169,7 @@ def save(
             for extension in formats:
                 path = folder / f"{plot.name}.{extension}"
                 check_kind(path)
-                with written_whole(path) as file:  # for the owner only: labels may be values of the data
+                with written_whole(path) as file:  # only the owner may read it: labels may be values
                     file.write(_rendered(figure, extension))
                 paths.append(path)
     return paths
@@ -269,7 +269,7 @@ def _set_ticks(panel: Any, ticks: dict[float, str], scale: str) -> None:
 
 
 def _note(panel: Any, text: str, height: float) -> int:
-    """Write text in the middle of a panel (height below 1) or above it, and return the number of lines."""
+    """Write text into a panel (height below 1) or above it, and return the number of lines."""
     wrapped = "\n".join(fill(line, 44) for line in text.splitlines())
     style = {"fontsize": 7, "color": "#595959", "ha": "center", "va": "bottom" if height > 1 else "center"}
     panel.text(0.5, height, wrapped, transform=panel.transAxes, **style)
@@ -282,7 +282,7 @@ def _bars(plot: Figure, figure: Any) -> Any:
     panels = [strip.panels[0] for strip in plot.strips]
     names = _bar_names(plot)
     (grid,) = figure.subplots(1, len(panels), sharey=True, squeeze=False)
-    both = zip(plot.strips, panels, strict=True)  # shares have the same scale in all panels
+    both = zip(plot.strips, panels, strict=True)  # all panels of shares get the same scale
     shares = [line[0][1] for strip, panel in both if strip.percent for line in panel.values()]
     for axes, strip, panel in zip(grid, plot.strips, panels, strict=True):
         values = {names.index(name): line[0][1] for name, line in panel.items()}

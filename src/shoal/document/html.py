@@ -59,7 +59,7 @@ def table(
     headings: Sequence[object],
     rows: Iterable[Sequence[object]],
     *,
-    numbers: Collection[int] = (),  # the columns of numbers, from 0
+    numbers: Collection[int] = (),  # indices of the columns that hold numbers
 ) -> Html:
     """Return a table whose first column is the header of each row."""
 
@@ -77,7 +77,7 @@ def table(
     return tag("div", made, class_="wide", role="region", aria_label=caption, tabindex=0)
 
 
-LONGEST = 60  # characters of a label
+LONGEST = 60  # maximum number of characters of a label
 _MOST_ROWS = 60
 
 
@@ -148,7 +148,7 @@ def quiet(*words: object) -> Html:
 
 
 def first(rows: Sequence[Sequence[object]], most: int = _MOST_ROWS) -> Sequence[Sequence[object]]:
-    """Return at most `most` rows; if rows are left out, the last one says how many.
+    """Return the first `most` rows. If rows are left out, add a row that says how many.
 
     >>> first([("a", 1), ("b", 2), ("c", 3)], 2)
     [('a', 1), ('and 2 more', '')]

@@ -65,7 +65,7 @@ def _print_trimmed(grid: Any) -> None:
 
 
 def _visible(table: Table, width: int) -> list[int]:
-    """Return the columns to show: all, or without optional columns until they fit."""
+    """Return the columns to show. Optional columns are left out until the rest fits."""
     columns = list(range(len(table.headers)))
     for column in table.optional:
         cells = [[without_markup(row[index]) for row in (table.headers, *table.rows)] for index in columns]
@@ -77,14 +77,13 @@ def _visible(table: Table, width: int) -> list[int]:
 
 
 def _width(text: str) -> int:
-    """Return the width of the longest line in characters."""
     from rich.cells import cell_len
 
     return max((cell_len(line) for line in text.splitlines()), default=0)
 
 
 def fitted(headers: Sequence[str], rows: Sequence[Sequence[str]], room: int) -> list[int] | None:
-    """Return column widths such that all columns fit and no word is broken, or None if there are none.
+    """Return column widths with which all columns fit and no word is broken, or None if that is impossible.
 
     >>> rows = [["Mary Ann", "1,000"]]
     >>> fitted(["name", "n"], rows, 80), fitted(["name", "n"], rows, 11), fitted(["name", "n"], rows, 8)
@@ -101,8 +100,7 @@ def fitted(headers: Sequence[str], rows: Sequence[Sequence[str]], room: int) -> 
     spare = room - sum(widths)
     if spare < 0:
         return None
-    # First the columns that need little extra space get all of it; columns with long texts share what
-    # remains.
+    # Columns that need little extra space get all that they need. Columns with long texts share the rest.
     for column in sorted(range(len(columns)), key=lambda column: longest[column] - widths[column]):
         extra = min(longest[column] - widths[column], spare)
         widths[column] += extra
@@ -152,7 +150,7 @@ def _raise_again() -> None:
 
 
 def print_json(data: Any) -> None:
-    """Print one JSON value to stdout. For a release, add a signal that arrived after it was published."""
+    """Print one JSON value to stdout. It includes a signal that arrived after the release was published."""
     handlers = installed()
     if handlers is not None:
         if isinstance(data, dict) and handlers.number is not None and handlers.committed:

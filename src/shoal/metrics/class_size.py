@@ -14,7 +14,7 @@ from shoal.core.recoding.recoding import Recoding
 
 @dataclass(frozen=True)
 class ClassSize(Metric):
-    """Divide the records by the classes (before suppression) and by k."""
+    """Divide the number of records by the number of classes (before suppression) and by k."""
 
     monotone: ClassVar[When] = When.ALWAYS
     by_size: ClassVar[bool] = True

@@ -1,7 +1,7 @@
 """Classification metric CM: the share of records that differ from the majority of their class (Iyengar 2002).
 
-Lemma: merging two classes never lowers it. No label of the merged class has more records than the most
-frequent labels of the two classes together. Suppressing a class never lowers it either, because all records
+Lemma: merging two classes never lowers CM. No label of the merged class has more records than the most
+frequent labels of the two classes together. Suppressing a class never lowers CM, because all records
 of the class then count, not only those that differ from the majority.
 """
 

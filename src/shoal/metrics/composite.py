@@ -1,12 +1,12 @@
 """Composite: the weighted mean of several metrics, each scaled by its range over the lattice.
 
 The range of a part reaches from its loss at the lowest node of the lattice to its loss at the highest node,
-both without suppression, or is stated in the policy. It depends on no model, limit or search, so losses for
-different k, limits and algorithms can be compared.
+both without suppression. A policy can state another range. A range depends on no model, limit or search, so
+losses for different k, limits and algorithms can be compared.
 
 Lemma: if no part has a larger loss at node x than at node y, neither has the composite, because weights are
-positive and ranges are constant. The composite is therefore monotone if all parts are. Suppressing records
-lowers it only if it lowers the loss of a part.
+positive and ranges are constant. The composite is therefore monotone if all parts are monotone. Suppressing
+records lowers the composite only if it lowers the loss of a part.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ class Part:
     """One metric of a composite."""
 
     metric: Metric
-    weight: float  # its share of all weights
+    weight: float  # divided by the sum of all weights
     stated: tuple[float, float] | None  # the range that the policy states
 
     @property
     def additive(self) -> When:
-        """When the loss is the sum of the values of `Metric.table`."""
+        """The condition under which the loss is the sum of the values of `Metric.table`."""
         return self.metric.separable if self.metric.over_columns is not None else When.NEVER
 
     def range(self, problem: Problem) -> tuple[float, float]:
@@ -88,15 +88,15 @@ class Composite(Metric):
     """
 
     monotone: ClassVar[When] = When.NEVER
-    """The weakest promise of the parts: generalizing never lowers the loss, so a search can skip nodes."""
+    """The weakest promise of the parts. A loss is monotone if generalizing never lowers it."""
     separable: ClassVar[When] = When.NEVER
-    """The weakest promise of the parts; never if a part is not a sum, such as `aggregate: geometric`."""
+    """The weakest promise of the parts. Never if a part is no sum, such as `aggregate: geometric`."""
     by_size: ClassVar[bool] = False
     """Whether the loss of every part depends on the classes only through their sizes."""
     weighted: ClassVar[bool] = True
     """The `weight` of a column counts in each part whose metric uses column weights."""
     by_level: ClassVar[bool] = False
-    """Whether some part needs a level of every group."""
+    """Whether the loss of some part needs the level of every group."""
 
     by_parts: ClassVar[tuple[str, ...]] = ("monotone", "separable", "by_size", "weighted", "by_level")
 
@@ -137,7 +137,7 @@ class Composite(Metric):
         return None if any(part.additive is When.NEVER for part in self.members) else ColumnTotal.SUM
 
     def onto(self, problem: Problem, part: Problem) -> tuple[Metric, float]:
-        """Return the composite for the columns of `part`, scaled as for all columns, and its factor."""
+        """Return the composite for the columns of `part`, with the ranges of all columns, and a factor."""
         parts: list[Mapping[str, Any]] = []
         for member, (_, factor) in zip(self.members, self._scales(problem), strict=True):
             metric, share = member.metric.onto(problem, part)
@@ -166,9 +166,9 @@ class Composite(Metric):
         return self._table_sum(problem, self.members)
 
     def size_terms(self, problem: Problem) -> SizeTerms | None:
-        """Return the terms of all parts: by class sizes, and a table of the parts that depend on levels only.
+        """Return the sum of the parts: terms for parts that depend on class sizes, and a table for the rest.
 
-        None if a part depends on more, or if no part depends on class sizes.
+        Return None if a part of the rest is not additive, or if no part depends on class sizes.
         """
         tabulated, squares, suppressed_squares, suppressed, per_class = [], 0.0, 0.0, 0.0, 0.0
         for part, (_, factor) in zip(self.members, self._scales(problem), strict=True):
@@ -190,7 +190,7 @@ class Composite(Metric):
     def _table_sum(
         self, problem: Problem, tabulated: list[Part] | tuple[Part, ...]
     ) -> tuple[FloatArray, ...]:
-        """Sum the scaled tables of some parts, minus the smallest losses of all parts."""
+        """Add up the scaled tables of `tabulated`, and subtract the scaled smallest losses of all parts."""
         total = [np.zeros(hierarchy.height + 1) for hierarchy in problem.hierarchies]
         bottom = problem.free.bottom
         for part, (low, factor) in zip(self.members, self._scales(problem), strict=True):
@@ -200,7 +200,7 @@ class Composite(Metric):
                 for column, (value, level) in enumerate(pairs):
                     total[column] += factor * (value - value[level])
                     offset += factor * float(value[level])
-            if part.stated is not None or part not in tabulated:  # else it is 0 up to rounding
+            if part.stated is not None or part not in tabulated:  # otherwise the offset is 0 up to rounding
                 total = [values + offset / len(total) for values in total]
         return tuple(total)
 

@@ -22,8 +22,8 @@ class Coverage(Metric):
     """Average (values in the group - 1) / (values in the column - 1); a suppressed record counts as 1."""
 
     aggregate: Literal["mean", "geometric"] = "mean"
-    """How the losses of columns are combined: by their mean, or by their geometric mean: the product of
-    (1 + loss), each to the power of the column's share of the weights, minus 1.
+    """How the losses of the columns are combined. `geometric` is the product of (1 + loss) over the columns,
+    each to the power of the column's share of the weights, minus 1.
     """
 
     monotone: ClassVar[When] = When.WITHOUT_SUPPRESSION

@@ -19,8 +19,8 @@ class NonUniformEntropy(Metric):
     """Sum, over all records and columns, -log2 of the value's share of the records in its group."""
 
     normalized: bool = False
-    """Divide the loss of each column by its loss with all values in one group, so that columns with many
-    values count no more than others; the result is the weighted mean over the columns, from 0 to 1.
+    """Divide the loss of each column by its loss with all values in one group. Columns with many values then
+    count no more than others. The result is the weighted mean over the columns, from 0 to 1.
     """
 
     monotone: ClassVar[When] = When.ALWAYS

@@ -17,7 +17,7 @@ from shoal.metrics.by_level import mean_of_levels
 
 @dataclass(frozen=True)
 class Precision(Metric):
-    """Average level / height over the columns by weight, and over the records if their levels differ."""
+    """Average level / height over the columns by weight. If records differ in level, average over records."""
 
     monotone: ClassVar[When] = When.ALWAYS
     separable: ClassVar[When] = When.ALWAYS

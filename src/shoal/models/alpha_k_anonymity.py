@@ -26,7 +26,7 @@ class AlphaKAnonymity(SensitiveModel):
     k: int
     """The number of records that every class must have, 1 or more."""
     rarer_than: float | None = None
-    """Limit only values whose share of all records is smaller, above 0 and at most 1; by default all."""
+    """Limit only values whose share of all records is below this number (up to 1). By default, limit all."""
 
     plain_summary: ClassVar[str] = (
         "Each record looks like k - 1 others, and no sensitive value is too frequent among them."
@@ -62,7 +62,7 @@ class AlphaKAnonymity(SensitiveModel):
         return (classes.sizes < self.k) | classes.distribution(column).having(exceeding)
 
     def unavoidable_in(self, classes: Classes, column: str) -> FloatArray:
-        """Return the least number of failing records: all of a class below k; of others, by `above_caps`."""
+        """Return all records of classes below k. For larger classes, return the bound of `above_caps`."""
         limited = self.shares(classes, column) > 0
         caps = np.where(limited, self.alpha + TOLERANCE, _NO_CAP)
         records = above_caps(classes.distribution(column), caps)

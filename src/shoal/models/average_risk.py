@@ -23,7 +23,7 @@ class AverageRisk(Model):
         "On average, the records that look alike are numerous enough; single ones may be rare."
     )
     monotone: ClassVar[When] = When.WITHOUT_SUPPRESSION
-    """Merging classes lowers their number, and the number of records stays the same."""
+    """Merging classes lowers the number of classes. The number of records stays the same."""
 
     def __post_init__(self) -> None:
         if not 0 < self.risk <= 1:

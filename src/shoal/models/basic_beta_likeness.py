@@ -14,13 +14,13 @@ from shoal.models.likeness import Likeness
 
 @dataclass(frozen=True, kw_only=True)
 class BasicBetaLikeness(Likeness):
-    """Refuse classes in which (q - p) / p exceeds beta for some value."""
+    """Refuse classes with (q - p) / p above beta; q is a value's share in the class, p overall."""
 
     plain_summary: ClassVar[str] = (
         "No sensitive value becomes much more likely for a group than for everyone."
     )
     monotone: ClassVar[When] = When.WITHOUT_SUPPRESSION
-    """The gain in a merged class is at most the greatest gain in its parts."""
+    """The gain (q - p) / p in a merged class is at most the greatest gain in its parts."""
     ignores_size = True
 
     def gains(self, shares: FloatArray) -> FloatArray:

@@ -16,18 +16,18 @@ from shoal.models.thresholds import TOLERANCE, above_zero, least_bound, rounded_
 
 @dataclass(frozen=True, kw_only=True)
 class DeltaDisclosure(SensitiveModel):
-    """Refuse classes in which |ln(q / p)| reaches delta for some value of the column."""
+    """Refuse classes where |ln(q / p)| reaches delta: q is a value's share of the class, p of the table."""
 
     delta: float
     """The logarithm of the factor by which shares must not change, above 0."""
     present_only: bool = False
-    """Look only at values that occur in the class, as ARX does."""
+    """Check only values that occur in the class, as ARX does."""
 
     plain_summary: ClassVar[str] = (
         "Each sensitive value is about as frequent in every group as in the whole table."
     )
     monotone: ClassVar[When] = When.WITHOUT_SUPPRESSION
-    """A merged class has shares between those of its parts; not with `present_only`."""
+    """A merged class has shares between those of its parts. Does not hold with `present_only`."""
     ignores_size = True
 
     def __post_init__(self) -> None:
@@ -38,7 +38,7 @@ class DeltaDisclosure(SensitiveModel):
         return True
 
     def is_monotone(self, suppression: bool) -> bool:
-        """Return False with `present_only`: merging with a class that lacks a value can make it too rare."""
+        """Return False with `present_only`: merging in a class that lacks a value makes the value rarer."""
         return super().is_monotone(suppression) and not self.present_only
 
     def violating(self, classes: Classes, column: str) -> BoolArray:
@@ -47,7 +47,7 @@ class DeltaDisclosure(SensitiveModel):
         return changed if self.present_only else changed | lacking_a_value(classes, column)
 
     def unavoidable_in(self, classes: Classes, column: str) -> FloatArray:
-        """Bound the failing records: those that exceed the factor in any partition."""
+        """Return a lower bound on the records that fail however a class is divided."""
         distribution, input_shares = classes.distribution(column), classes.column(column).shares
         records = above_caps(
             distribution, np.minimum(input_shares * np.exp(min(self.delta, 700)), 1)[distribution.codes]

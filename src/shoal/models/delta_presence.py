@@ -19,11 +19,11 @@ class DeltaPresence(Model):
     """Refuse classes whose share of the population's records in the same class is outside the bounds."""
 
     maximum: float
-    """The greatest share of a class of the population that may be in the table, from 0 to 1."""
+    """The greatest share of a class's population records that may be in the table, from 0 to 1."""
     population: str = field(metadata={"kind": "file"})
     """The file of the population: all records of the table and usually more, in the same columns."""
     minimum: float = 0.0
-    """The least such share, from 0 to 1."""
+    """The least share of a class's population records that must be in the table, from 0 to 1."""
 
     plain_summary: ClassVar[str] = "Nobody can be sure whether a person of the population is in the table."
     monotone: ClassVar[When] = When.WITHOUT_SUPPRESSION
@@ -45,16 +45,16 @@ class DeltaPresence(Model):
         return ~inside
 
     def holds(self, classes: Classes, suppressed: BoolArray) -> bool:
-        """With a minimum, no person of the population may be certainly absent."""
+        """With a minimum, refuse releases that show that a person of the population is not in the table."""
         if self.minimum <= 0:
             return True
         return bool(not suppressed.any() and classes.in_population.sum() == classes.population_records)
 
     def unavoidable(self, classes: Classes) -> FloatArray:
-        """Bound the failing records.
+        """Return a lower bound on the failing records.
 
-        A class with s records, and p in the population, has s - maximum * p records too many. Suppressing a
-        record lowers both s and p by one.
+        A class with s records in the table and p in the population has s - maximum * p records too many.
+        Suppressing a record lowers s and p by one.
         """
         cap = self.maximum + TOLERANCE
         if cap >= 1:

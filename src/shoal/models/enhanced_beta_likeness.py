@@ -16,20 +16,20 @@ from shoal.models.thresholds import TOLERANCE
 
 @dataclass(frozen=True, kw_only=True)
 class EnhancedBetaLikeness(Likeness):
-    """Refuse classes in which (q - p) / p exceeds beta, or -ln p, for some value."""
+    """Refuse classes with (q - p) / p above beta or -ln p; q is a value's share in the class, p overall."""
 
     plain_summary: ClassVar[str] = (
         "Like basic-beta-likeness, with a tighter limit for frequent sensitive values."
     )
     monotone: ClassVar[When] = When.WITHOUT_SUPPRESSION
-    """The gain in a merged class is at most the greatest gain in its parts."""
+    """The gain (q - p) / p in a merged class is at most the greatest gain in its parts."""
     ignores_size = True
 
     def gains(self, shares: FloatArray) -> FloatArray:
         return np.minimum(self.beta, most_gains(shares))
 
     def smallest_beta(self, classes: Classes, column: str) -> FloatArray:
-        """Return the smallest beta that each class passes; infinite if a value gains more than -ln p."""
+        """Return the smallest beta that each class passes; infinite if the gain of a value exceeds -ln p."""
         return enhanced_gains(classes, column)
 
 

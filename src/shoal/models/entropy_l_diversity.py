@@ -22,7 +22,7 @@ class EntropyLDiversity(SensitiveModel):
     """Refuse classes whose entropy of a sensitive column is below the logarithm of l."""
 
     l: float
-    """The number of equally frequent values with the required entropy, 1 or more, not necessarily whole."""
+    """Each class needs at least the entropy of l equally frequent values. 1 or more, need not be whole."""
 
     plain_summary: ClassVar[str] = (
         "Records that look alike are as mixed as l equally frequent sensitive values."
@@ -50,7 +50,7 @@ class EntropyLDiversity(SensitiveModel):
         return below_entropy | (classes.distinct(column) < math.ceil(self.l))
 
     def unavoidable_in(self, classes: Classes, column: str) -> FloatArray:
-        """Bound the failing records.
+        """Return a lower bound on the failing records.
 
         The entropy of a class is at least the mean entropy of its parts, and a part that passes has at least
         ln l.

@@ -21,12 +21,12 @@ class KAnonymity(Model):
     k: int
     """The number of records that every class must have, 1 or more."""
     unit: str | None = field(default=None, metadata={"kind": "column"})
-    """A column that identifies persons with several records: each class then needs k different persons."""
+    """A column that identifies persons. With it, every class must have k different persons, not k records."""
 
     plain_summary: ClassVar[str] = "Each record looks like at least k - 1 others."
     monotone: ClassVar[When] = When.ALWAYS
     by_size: ClassVar[bool] = True
-    """Whether only class sizes matter: whole lattices can be evaluated at once. Not with `unit`."""
+    """Whether only class sizes matter, so that whole lattices can be evaluated at once. Not with `unit`."""
 
     def __post_init__(self) -> None:
         at_least_one(k=self.k)

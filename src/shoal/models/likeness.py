@@ -22,7 +22,7 @@ class Likeness(SensitiveModel):
     """Refuse classes in which a value's share exceeds its cap."""
 
     beta: float
-    """The greatest relative gain, above 0; 1 allows twice the share."""
+    """The greatest relative gain of a share, above 0. With 1, a share may be twice that in the table."""
 
     def __post_init__(self) -> None:
         above_zero(beta=self.beta)
@@ -33,7 +33,7 @@ class Likeness(SensitiveModel):
 
     @abstractmethod
     def gains(self, shares: FloatArray) -> FloatArray:
-        """Return the allowed relative gain over each share of the input."""
+        """Return, for each share in the input, by which fraction it may grow in a class."""
 
     def caps(self, classes: Classes, column: str) -> FloatArray:
         """Return the maximum share of each entry in its class."""
@@ -46,7 +46,7 @@ class Likeness(SensitiveModel):
         return distribution.having(~(distribution.shares <= self.caps(classes, column)))
 
     def unavoidable_in(self, classes: Classes, column: str) -> FloatArray:
-        """Bound the failing records: those that exceed the caps in any partition."""
+        """Return a lower bound on the records that fail however a class is divided."""
         return above_caps(classes.distribution(column), self.caps(classes, column))
 
     def nearest(self, classes: Classes, limit: int) -> Self | None:
@@ -61,7 +61,7 @@ class Likeness(SensitiveModel):
 
 
 def greatest_gains(classes: Classes, column: str) -> FloatArray:
-    """Return the greatest relative gain over the share in the input, per class."""
+    """Return, per class, the greatest (share in the class / share in the input) - 1."""
     distribution = classes.distribution(column)
     gains = distribution.shares / classes.column(column).shares[distribution.codes] - 1
     return distribution.greatest(np.maximum(gains, 0))

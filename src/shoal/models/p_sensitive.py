@@ -48,7 +48,7 @@ class PSensitive(SensitiveModel):
         return violations
 
     def unavoidable_in(self, classes: Classes, column: str) -> FloatArray:
-        """Return all records of a failing class: its parts have no more records or values."""
+        """Return all records of a failing class: no part of it has more records or more distinct values."""
         return np.where(self.violating(classes, column), classes.sizes, 0.0)
 
     def nearest(self, classes: Classes, limit: int) -> Self | None:

@@ -17,10 +17,13 @@ from shoal.models.thresholds import above_zero, at_least_one, least_bound, round
 
 @dataclass(frozen=True, kw_only=True)
 class RecursiveClDiversity(SensitiveModel):
-    """Refuse classes whose top value has at least c times the records of the l-th and later values."""
+    """Refuse classes whose most frequent value has at least c times the records of the l-th and rarer values.
+
+    In formulas, f_i is the number of records of the i-th most frequent value of a class.
+    """
 
     c: float
-    """The factor, above 0: the most frequent value must have fewer records than this many times the rest."""
+    """The factor, above 0. The most frequent value must have fewer than c times the records of the rest."""
     l: int
     """The rank, by frequency, of the first value that counts as the rest, 1 or more."""
 
@@ -28,7 +31,7 @@ class RecursiveClDiversity(SensitiveModel):
         "The most frequent sensitive value does not outweigh the others in any group."
     )
     monotone: ClassVar[When] = When.WITHOUT_SUPPRESSION
-    """The top value of a merged class has at most the sum over its parts, and the rest at least the sum."""
+    """In a merged class, f_1 is at most the sum of its parts' f_1. The rest is at least the sum of theirs."""
     ignores_size = True
 
     def __post_init__(self) -> None:
@@ -43,17 +46,17 @@ class RecursiveClDiversity(SensitiveModel):
         return dict.fromkeys(self.sensitive(available), self.l)
 
     def violating(self, classes: Classes, column: str) -> BoolArray:
-        """Mark the classes in which f1 < c (f_l + ... + f_m) does not hold."""
+        """Mark the classes in which f_1 < c (f_l + ... + f_m) does not hold."""
         first, tail = heads_and_tails(classes, column, self.l)
         return ~(first < self.c * tail)
 
     def unavoidable_in(self, classes: Classes, column: str) -> FloatArray:
-        """Bound the failing records: f1 - c (f_l + ... + f_m); all records if there is no l-th value.
+        """Return a lower bound on the failing records: f_1 - c (f_l + ... + f_m), or all if f_l is 0.
 
         Lemma: a class of n records passes if f(v) < c (n - f(S)) for every value v and every set S of l - 1
-        values. Take the top value v and the l - 1 most frequent values S of the class. Then f(v) - c
-        (n - f(S)) is a sum over the parts of the class. In a part that passes it is below 0, and in any other
-        part it is at most the number of records.
+        values. Take the most frequent value v and the l - 1 most frequent values S of the class. Then
+        f(v) - c (n - f(S)) is the sum of this number over the parts of the class. The number is below 0 in a
+        part that passes. In any other part it is at most the number of records of the part.
         """
         first, tail = heads_and_tails(classes, column, self.l)
         return np.where(tail == 0, classes.sizes, np.maximum(first - self.c * tail, 0))
@@ -79,7 +82,7 @@ def least_c(classes: Classes, column: str, l: int) -> FloatArray:
 
 
 def heads_and_tails(classes: Classes, column: str, l: int) -> tuple[IntArray, IntArray]:
-    """Return, per class, the number of records of the top value, and of the l-th and later values."""
+    """Return, per class, the records of the most frequent value, and those of the l-th and rarer values."""
     distribution = classes.distribution(column)
     return distribution.cached((heads_and_tails, l), lambda: _heads_and_tails(distribution, l))
 

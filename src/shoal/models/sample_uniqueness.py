@@ -20,7 +20,7 @@ class SampleUniqueness(Model):
     """The greatest share of released records that are unique, from 0 to 1."""
 
     plain_summary: ClassVar[str] = "Only a small share of the records looks like no other."
-    # Not with suppression: a record that is unique at both nodes may be suppressed at the lower one only.
+    # Not with suppression: a record may be suppressed at the lower node, and released as unique at the upper.
     monotone: ClassVar[When] = When.WITHOUT_SUPPRESSION
     """Generalizing never makes a record unique."""
 

@@ -1,4 +1,4 @@
-"""The base class of models for one sensitive column or all of them."""
+"""The base class of models for one sensitive column or for all sensitive columns."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _SMALLEST_REMAINDER = 1e-6  # a smaller difference between 1 and a sum of caps i
 
 @dataclass(frozen=True)
 class SensitiveModel(Model):
-    """A model that every class must satisfy for one sensitive column, or for each of them."""
+    """A model that every class must satisfy for one sensitive column, or for all sensitive columns."""
 
     column: str | None = field(default=None, metadata={"kind": "sensitive-column"})
-    """The sensitive column to check; without it, all of them."""
+    """The sensitive column to check. By default, all sensitive columns are checked."""
 
     def sensitive(self, available: Sequence[str]) -> tuple[str, ...]:
         """Return the column of the model, or all sensitive columns."""
@@ -54,7 +54,7 @@ class SensitiveModel(Model):
         """Mark the classes that violate the model for one column."""
 
     def unavoidable(self, classes: Classes) -> FloatArray:
-        """Take the maximum over the columns."""
+        """Return, per class, the maximum of `unavoidable_in` over the columns."""
         records = np.zeros(len(classes))
         for column in self.sensitive(classes.sensitive):
             np.maximum(records, self.unavoidable_in(classes, column), out=records)

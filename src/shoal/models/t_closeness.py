@@ -1,4 +1,4 @@
-"""t-closeness: sensitive values in each class are distributed much as in the table (Li et al. 2007)."""
+"""t-closeness: the distribution of sensitive values in a class is close to the table's (Li et al. 2007)."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _MAX_DENSE = 1 << 22  # maximum size of an array with the share of every group i
 
 @dataclass(frozen=True, kw_only=True)
 class TCloseness(SensitiveModel):
-    """Refuse classes in which a sensitive column is distributed farther than t from the whole input."""
+    """Refuse classes whose distribution of a sensitive column is farther than t from that of the table."""
 
     t: float
-    """The greatest distance of a class, from 0 to 1."""
+    """The greatest distance of a class's distribution from that of the table, from 0 to 1."""
     distance: Literal["equal", "ordered", "hierarchical"] = "equal"
-    """How far apart two values are."""
+    """How the distance of two values is measured: all equal, by their order, or by the hierarchy."""
 
     plain_summary: ClassVar[str] = (
         "The sensitive values of every group are spread nearly as in the whole table."
@@ -55,7 +55,7 @@ class TCloseness(SensitiveModel):
         return ~close  # NaN also counts as violating: there is no distance without a reference
 
     def unavoidable_in(self, classes: Classes, column: str) -> FloatArray:
-        """Bound the failing records: the distance is at most the mean distance of the parts."""
+        """Bound the failing records from below: a class's distance is at most its parts' mean distance."""
         info, bound = classes.column(column), self.t + TOLERANCE
         if self.distance == "equal":  # a set of values may exceed its caps by t in total
             distribution = classes.distribution(column)
@@ -88,7 +88,7 @@ def _distances(distribution: Distribution, info: Sensitive, kind: str) -> FloatA
 
 
 def farthest(info: Sensitive, kind: str) -> float:
-    """Return the greatest possible distance of a class: that of a class with a single value."""
+    """Return the greatest possible distance of a class. A class with a single value reaches it."""
     if kind == "ordered":
         cumulative = np.cumsum(info.shares[info.ordered])[:-1]
         return float(max(cumulative.mean(), 1 - cumulative.mean())) if len(cumulative) else 0.0
@@ -113,7 +113,7 @@ def _equal(distribution: Distribution, input_shares: FloatArray, groups: IntArra
     """Return half the sum of absolute differences between the shares of groups."""
     count = int(groups.max()) + 1
     expected = np.bincount(groups, input_shares, count)
-    if count == len(input_shares):  # each value is a group of its own
+    if count == len(input_shares):  # every group has one value
         return distribution.sums(np.maximum(distribution.shares - input_shares[distribution.codes], 0))
     result = np.empty(len(distribution.sizes))
     for part, shares in _dense(distribution, groups, count):

@@ -1,4 +1,4 @@
-"""Thresholds: validation, comparison of real numbers, and the nearest setting that is satisfied."""
+"""Thresholds of models: validation, tolerance for real numbers, and the nearest bound that is satisfied."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def least_bound(classes: Classes, measures: FloatArray, limit: int) -> float | N
 
 
 def rounded_up(bound: float, *, strictly: bool = False) -> float:
-    """Round a bound up to four decimals; with `strictly`, to a value above it."""
+    """Round a bound up to four decimals. With `strictly`, the result is greater than the bound."""
     return (
         (math.floor(bound * _STEPS) + 1) / _STEPS
         if strictly

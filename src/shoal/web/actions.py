@@ -77,7 +77,7 @@ class Actions:
     def __call__(self, method: str, path: str, *, job: str | None = None) -> Callable[[F], F]:
         """Register a function as a route.
 
-        With `job`, the function validates the request and returns a callable, which a job of this kind runs.
+        With `job`, the function validates the request and returns a callable. A job of this kind calls it.
         """
 
         def register(function: F) -> F:
@@ -92,7 +92,7 @@ class Actions:
     def step(self, path: str, name: str, step: type[Step[Any]]) -> None:
         """Register the routes of a step of a workspace: POST starts its job, and GET returns its result.
 
-        `name` is the attribute of the workspace, and the kind of the job.
+        `name` is the attribute of the workspace that holds the step. It is also the kind of the job.
         """
 
         def begin(workspace: Workspace, **request: Any) -> JobWork:
@@ -133,11 +133,11 @@ class Actions:
         )
 
     def fields(self, name: str) -> Collection[str]:
-        """Return the field names of an action's request."""
+        """Return the names of the request fields of an action."""
         return self._requests[name].model_fields if name in self._requests else ()
 
     def form_errors(self, function: Callable[..., Any], **values: Any) -> dict[str, str]:
-        """Validate the values of a form as an API request; return a message for each invalid field."""
+        """Validate the values of a form like an API request. Return a message for each invalid field."""
         try:
             self._requests[function.__name__].model_validate(values)
         except ValidationError as error:
@@ -146,7 +146,7 @@ class Actions:
         return {}
 
     def job(self, path: str) -> Callable[..., JobWork]:
-        """Return the function that validates a request to a path, and returns the work of the job."""
+        """Return the function of a path. It validates a request and returns the work of the job."""
         return self._jobs[path]
 
 

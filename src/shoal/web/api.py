@@ -58,7 +58,7 @@ def choose_table(
 ) -> JobWork:
     """Open the sample, the table given on the command line, a file in the data folder, or a database table.
 
-    In a workbook, `sheet` is opened, and its row `header_row` contains the column names.
+    In a workbook, `sheet` is opened. Its row `header_row` contains the column names.
     """
     if source == "sample":
         return lambda progress: workspaces.open_sample(workspace_id, progress)
@@ -135,7 +135,7 @@ def preview_hierarchy(
 
 @action("PUT", "hierarchy")
 def choose_hierarchy(workspace: CurrentWorkspace, column: ShortText, spec: Json) -> PreviewAnswer:
-    """Change the hierarchy of a column; a hierarchy that does not fit is rejected."""
+    """Change the hierarchy of a column. A hierarchy that does not fit is rejected."""
     return _preview(workspace.table.choose_hierarchy(column, spec))
 
 
@@ -151,7 +151,7 @@ def upload_hierarchy(
 
 
 class HierarchyFile(BaseModel):
-    """A hierarchy file; its name identifies its column."""
+    """A hierarchy file. Its name contains the name of its column."""
 
     model_config = ConfigDict(extra="forbid")
     name: ShortText
@@ -169,13 +169,13 @@ def upload_hierarchies(
     workspace: CurrentWorkspace,
     files: Annotated[list[HierarchyFile], Field(min_length=1, max_length=MAX_HIERARCHY_FILES)],
 ) -> HierarchyFilesAnswer:
-    """Set the hierarchies of several columns from CSV files named after them. One error rejects all."""
+    """Set the hierarchies of several columns from CSV files with their names. One error rejects all files."""
     contents = [(file.name, file.text.encode()) for file in files]
     return HierarchyFilesAnswer(columns=workspace.table.upload_hierarchies(contents))
 
 
 class ColumnSettings(TypedDict, total=False):
-    """Settings of a quasi-identifier other than its hierarchy; null removes a setting."""
+    """Settings of a quasi-identifier other than its hierarchy. Null removes a setting."""
 
     max_level: Level | None
     min_level: Level | None
@@ -188,7 +188,7 @@ class ColumnSettings(TypedDict, total=False):
 def change_column_settings(
     workspace: CurrentWorkspace, column: ShortText, **settings: Unpack[ColumnSettings]
 ) -> dict[str, Any]:
-    """Change settings of a quasi-identifier; omitted settings do not change."""
+    """Change settings of a quasi-identifier. Omitted settings do not change."""
     workspace.table.change_settings(column, **settings)
     return workspace.table.settings(column)
 
@@ -203,7 +203,7 @@ LocalLabels = dict[Literal["labels"], Annotated[int, Field(ge=1, le=MOST_LABELS)
 
 
 class PolicySettings(TypedDict, total=False):
-    """All entries of a policy except its columns; null restores the default."""
+    """All entries of a policy except its columns. Null restores the default."""
 
     models: Annotated[list[PluginSpec], Field(min_length=1, max_length=50)] | None
     suppression_limit: SuppressionLimit | None
@@ -253,7 +253,7 @@ def adopt_policy(
 
 @action("PUT", "preset")
 def follow_preset(workspace: CurrentWorkspace, preset: ShortText | None) -> PolicyAnswer:
-    """Replace the whole policy with the preset for a published rule, or with the suggested policy if null."""
+    """Replace the whole policy with the preset for a published rule. Null stands for the suggested policy."""
     workspace.draft.follow_preset(preset)
     return show_policy(workspace)
 
@@ -283,7 +283,7 @@ def answers(workspace: CurrentWorkspace) -> KnownKeepAnswer:
 
 @action("DELETE", "answers")
 def undo_answers(workspace: CurrentWorkspace) -> PolicyAnswer:
-    """Restore the policy as it was before the last answers; this is possible only once."""
+    """Restore the policy as it was before the last answers. This is possible only once."""
     workspace.known_keep.undo()
     return show_policy(workspace)
 
@@ -321,7 +321,7 @@ def rows(
     """Return rows of the table or of its release, each with the number of records in its class.
 
     `sort` lists columns, each with true for descending order: [["age", true]]. `contains` selects rows by
-    a part of a column's value; `below` selects classes of fewer records. Long values are truncated.
+    a part of a column's value. `below` selects classes of fewer records. Long values are truncated.
     """
     request = RowRequest(start, count, tuple(sort), contains, below)
     return workspace.rows.page(of, request)
@@ -357,7 +357,7 @@ def tabulate(
 ) -> JobWork:
     """Tabulate the lattice, or a part of it, so that any request can be answered without a search.
 
-    `share` is the best share of the nodes of each height; `seconds` limits the time.
+    `share` limits the tabulated nodes to the best ones of each height. `seconds` limits the time.
     """
     workspace.draft.policy()
     return lambda progress: workspace.negotiation.tabulate(seconds=seconds, share=share, progress=progress)
@@ -388,7 +388,7 @@ def profile(workspace: CurrentWorkspace) -> dict[str, Any]:
 
 
 class Strength(TypedDict, total=False):
-    """A k, an l of a sensitive column, or both; by default those of the last request or of the policy."""
+    """A k, an l of a sensitive column, or both. The default is from the last request or the policy."""
 
     k: PositiveInt | None
     l: Diverse | None
@@ -398,7 +398,7 @@ class Strength(TypedDict, total=False):
 
 
 class NegotiationRequest(Strength, total=False):
-    """Limits of a request; by default those of the policy."""
+    """Limits of a request. The default is from the policy."""
 
     suppression_limit: SuppressionLimit | None
     max_level: Levels | None
@@ -429,7 +429,7 @@ def take(
 
 @action("PUT", "node")
 def choose_node(workspace: CurrentWorkspace, node: Levels | None) -> dict[str, Any]:
-    """Choose the node of the release; null lets the search choose it."""
+    """Choose the node of the release. With null, the search chooses it."""
     workspace.negotiation.choose_node(node)
     return {"node": workspace.negotiation.node}
 
@@ -443,7 +443,7 @@ def lattice(
     most: Annotated[int, Field(ge=1, le=20_000)] = 5_000,
     **strength: Unpack[Strength],
 ) -> views.LatticeView:
-    """Return the lattice as at most `most` points; if there are more nodes, a point represents several."""
+    """Return the lattice as at most `most` points. If there are more nodes, a point represents several."""
     privacy = workspace.negotiation.privacy(**strength)
     return views.lattice_view(workspace.negotiation.tabulated, privacy, most)
 
@@ -469,7 +469,7 @@ def distribution(
     l: PositiveInt | None = None,
     suppression_limit: SuppressionLimit | None = None,
 ) -> dict[str, Any]:
-    """Return the distribution of the records of a node over class sizes and numbers of sensitive values."""
+    """Return how the records of a node are distributed over class sizes and numbers of sensitive values."""
     marks = {"k": k, "l": l, "suppression_limit": suppression_limit}
     return workspace.negotiation.tabulated.distribution(node, **marks).to_dict()
 
@@ -500,7 +500,7 @@ action.step("advice", "advice", AdviceStep)
 def use_advice(
     workspace: CurrentWorkspace, number: Annotated[int, Field(ge=0, le=1000, strict=True)]
 ) -> PolicyAnswer:
-    """Replace the policy with the policy of an entry of the last advice, counted from 0."""
+    """Replace the policy with that of an entry of the last advice. Entries are numbered from 0."""
     workspace.advice.use(number)
     workspace.prepare()
     return show_policy(workspace)

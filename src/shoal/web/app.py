@@ -223,9 +223,9 @@ def serve(
     expire_minutes: float = KEEP_MINUTES,
     **options: Any,
 ) -> None:
-    """Run the studio until it is stopped; the address with the one-time token goes to stderr.
+    """Run the studio until it is stopped. The address with the one-time token goes to stderr.
 
-    `options` are further options of `Workspaces`.
+    `options` are passed to `Workspaces`.
     """
     served = [read_origin(origin) for origin in origins]
     networks = [read_proxy(proxy) for proxy in proxies]
@@ -265,13 +265,12 @@ def _announce(workspaces: Workspaces, keys: Keys, origin: str, *, open_browser: 
 
 
 def _run(app: FastAPI, listener: socket.socket, private: Path) -> None:
-    """Serve an application until it is stopped."""
-    before, tempfile.tempdir = tempfile.tempdir, str(private)  # the framework stores parts of uploads there
+    before, tempfile.tempdir = tempfile.tempdir, str(private)  # the framework stores uploads there
     server = server_of(app)
     try:
         with warnings.catch_warnings(), raising(), _ended_by_hang_up(server):
-            warnings.simplefilter("ignore", Note)  # pages and API show notes, with the name of the upload
-            # A full garbage collection traverses all imported modules and blocks all pages for a while.
+            warnings.simplefilter("ignore", Note)  # notes are shown by pages and API instead
+            # A full garbage collection blocks all pages for a while: do it now, and freeze what was imported.
             choose_engine(AUTO, None)
             gc.collect()
             gc.freeze()
@@ -283,7 +282,7 @@ def _run(app: FastAPI, listener: socket.socket, private: Path) -> None:
 
 @contextmanager
 def _ended_by_hang_up(server: uvicorn.Server) -> Iterator[None]:
-    """Shut the server down on SIGHUP (its terminal was closed), as on the signals that uvicorn handles."""
+    """Shut the server down on SIGHUP, which is sent when its terminal is closed."""
     number: int = getattr(signal, "SIGHUP", 0)
     before = signal.getsignal(number) if number else None
     if not callable(before) or threading.current_thread() is not threading.main_thread():
@@ -305,7 +304,7 @@ def _ended_by_hang_up(server: uvicorn.Server) -> Iterator[None]:
 
 
 def server_of(app: FastAPI) -> uvicorn.Server:
-    """Return the server of an application; only the guard decides which forwarded headers are trusted."""
+    """Return a server that ignores forwarded headers: only the guard decides which ones are trusted."""
     import uvicorn
 
     config = uvicorn.Config(
@@ -342,7 +341,7 @@ def _print_address(origin: str, token: str | None) -> None:
 
 
 def _listening(host: str, port: int | None) -> socket.socket:
-    """Listen on a port, so that connections that arrive before the server runs wait for it."""
+    """Listen on a port. Connections that arrive before the server runs then wait for the server."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -358,7 +357,7 @@ def _listening(host: str, port: int | None) -> socket.socket:
 
 
 def _shown(host: str) -> str:
-    """Return the host for the printed address: 127.0.0.1 for a server on all interfaces."""
+    """Return the host for the printed address. It is 127.0.0.1 for a server on all interfaces."""
     if host in ("0.0.0.0", "::"):
         return "127.0.0.1"
     return f"[{host}]" if ":" in host and not host.startswith("[") else host

@@ -11,7 +11,7 @@ from shoal.errors import ShoalError, UsageError
 
 
 class Refused(UsageError):
-    """A request was rejected; `field` is the field of the request that caused the error."""
+    """A request was rejected. `field` is the field of the request that caused the error."""
 
     def __init__(self, message: str, field: str | None = None) -> None:
         super().__init__(message, field=field)
@@ -51,7 +51,7 @@ def type_and_line(error: BaseException) -> str:
 
 @contextmanager
 def error_field(field: str) -> Iterator[None]:
-    """Set the request field of errors raised in the block, except for a Refused that already has a field."""
+    """Set the field of errors that the block raises. A Refused that already has a field keeps it."""
     try:
         yield
     except ShoalError as error:

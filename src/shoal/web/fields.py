@@ -15,7 +15,7 @@ _MAX_DEPTH, _MAX_VALUES = 20, 50_000  # limits of nested JSON
 
 
 def _check_json(value: Any) -> Any:
-    """Reject values that no policy contains: infinite numbers, invalid text, and very deep or long values."""
+    """Reject values that no policy contains: infinite numbers, invalid text, very deep or large values."""
     waiting, count = [(value, 0)], 0
     while waiting:
         part, depth = waiting.pop()
@@ -57,7 +57,7 @@ Names = Annotated[list[ShortText], Field(max_length=5_000)]
 # Messages about invalid requests. They never quote what was sent.
 
 _PLUGIN = "a name, or a name with its options, such as {0}"
-_FIELDS = {  # fields of more than one type
+_FIELDS = {  # messages for fields that accept more than one type
     "suppression_limit": "a number of records, or a share such as 0.05 or '5%'",
     "suppression_limits": "a list of limits: numbers of records, or shares such as 0.05 or '5%'",
     "models": "a list of models with their options, such as [{'k-anonymity': {'k': 5}}]",
@@ -66,7 +66,7 @@ _FIELDS = {  # fields of more than one type
     "algorithm": _PLUGIN.format("{'datafly': {'stop': 'k'}}"),
     "algorithms": "a list of algorithms, such as ['ola']",
 }
-_UNION_PARTS = ("constrained-int", "constrained-float", "constrained-str")  # added to paths by pydantic
+_UNION_PARTS = ("constrained-int", "constrained-float", "constrained-str")  # pydantic adds these to paths
 _TYPES = {  # by the prefix of pydantic's error type
     "int": "a whole number",
     "float": "a number",
@@ -111,7 +111,7 @@ def describe(errors: Sequence[Mapping[str, Any]], fields: Collection[str]) -> tu
 
 
 def _rule(name: str, error: Mapping[str, Any]) -> str:
-    """Return the rule for a field, or an empty string if it is unknown."""
+    """Return the rule for a field, or an empty string if no rule is known."""
     rule = _FIELDS.get(name) or bound_of(error)
     types = (rule for start, rule in _TYPES.items() if str(error["type"]).startswith(start))
     return rule or next(types, "")

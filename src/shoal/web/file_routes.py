@@ -40,7 +40,6 @@ FileName = Annotated[str, Header(max_length=1000)]  # percent-encoded
 
 
 async def _receive(upload: Upload, request: Request) -> Upload:
-    """Write the body of a request to an upload."""
     try:
         with upload:
             async for piece in request.stream():
@@ -64,9 +63,9 @@ async def upload_table(
     sheet: Annotated[str | None, Query(max_length=1000)] = None,
     header_row: Annotated[int, Query(ge=1, le=10_000)] = 1,
 ) -> Any:
-    """Upload a table: the body holds its bytes, the header X-File-Name its name (percent-encoded).
+    """Upload a table as the body. The header X-File-Name contains its name, percent-encoded.
 
-    In a workbook, `sheet` is opened, and its row `header_row` contains the column names.
+    In a workbook, `sheet` is opened. Its row `header_row` contains the column names.
     """
     upload = await _receive(workspaces.receive_upload(workspace_id, _decoded(x_file_name)), request)
     chosen = WorkbookSheet(sheet, header_row) if sheet else None
@@ -164,7 +163,7 @@ async def upload_project(
 async def download_project(
     workspace_id: str, workspace: CurrentWorkspace, workspaces: AllWorkspaces, table: bool = False
 ) -> Response:
-    """Download the project as one file: policy, hierarchies, settings, history, and with `table` the data."""
+    """Download policy, hierarchies, settings and history as one file. With `table`, add the data."""
     path = await anyio.to_thread.run_sync(
         lambda: workspaces.saving.write_file(workspace_id, with_table=table)
     )
@@ -175,7 +174,7 @@ async def download_project(
 
 @routes.get(f"{_WORKSPACE}/negotiation-log", response_class=Response)
 def negotiation_log(workspace: CurrentWorkspace) -> Response:
-    """Download the log of the negotiation as CSV: requests, answers and choices, with the levels in words."""
+    """Download the log of the negotiation as CSV: requests, answers and choices, with levels in words."""
     headers = {"content-disposition": 'attachment; filename="negotiation-log.csv"'}
     return Response(workspace.negotiation.log.to_csv(), media_type=_MEDIA_TYPES[".csv"], headers=headers)
 
@@ -188,8 +187,8 @@ def download(
 
     With `safe`, cells of a CSV that begin with =, +, -, @, a tab or a carriage return get an
     apostrophe in front, so that a spreadsheet does not run them. Negative numbers become text. With
-    `semicolons`, the values of a CSV are separated by semicolons, and it begins with a byte order mark, as
-    Excel in much of Europe expects.
+    `semicolons`, values are separated by semicolons, and the file begins with a byte order mark. Excel in
+    much of Europe expects this.
     """
     path = workspace.file(file)
     media_type = _MEDIA_TYPES.get(path.suffix, "application/octet-stream")

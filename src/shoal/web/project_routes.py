@@ -26,7 +26,7 @@ class ProjectStateAnswer(BaseModel):
 
 @routes.get("/projects")
 def list_projects(workspaces: AllWorkspaces, user: User) -> list[ProjectSummary]:
-    """List the saved projects of the user, the last saved first; without `--projects` the list is empty."""
+    """List the saved projects of the user, the last saved first. Without `--projects`, the list is empty."""
     store = workspaces.saving.store
     return [] if store is None else store.all(user)
 
@@ -61,7 +61,7 @@ def save_project(
     name: ShortText | None = None,
     keep_table: bool | None = None,
 ) -> ProjectSummary:
-    """Save the project now; `keep_table` sets whether it contains a copy of an uploaded table."""
+    """Save the project now. `keep_table` sets whether it contains a copy of an uploaded table."""
     summary = workspaces.saving.save(workspace_id, name)
     return summary if keep_table is None else workspaces.saving.keep_table(workspace_id, keep_table)
 
@@ -70,7 +70,7 @@ def save_project(
 def open_project(
     workspace_id: str, workspace: CurrentWorkspace, workspaces: AllWorkspaces, project: ShortText
 ) -> JobWork:
-    """Open a saved project; if its table is not available, the project waits until it is uploaded."""
+    """Open a saved project. If its table is not available, the project waits for the upload of the table."""
     _ = workspaces.saving.required_store.load(workspaces.owner(workspace_id), project)
     return lambda progress: workspaces.saving.open(workspace_id, project, progress)
 
@@ -79,6 +79,6 @@ def open_project(
 def start_from(
     workspace_id: str, workspace: CurrentWorkspace, workspaces: AllWorkspaces, project: ShortText
 ) -> ProjectStateAnswer:
-    """Apply roles, hierarchies and settings of a saved project to the open table; this can be undone."""
+    """Apply roles, hierarchies and settings of a saved project to the open table. Undo is possible."""
     workspaces.saving.start_from(workspace_id, project)
     return project_state(workspace_id, workspace, workspaces)

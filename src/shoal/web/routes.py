@@ -1,6 +1,6 @@
-"""All routes of the API: the actions of a workspace, and the routes that are not actions.
+"""All routes of the API: the actions of a workspace, and routes that are not actions.
 
-The other routes open and delete workspaces, report on jobs, share pages, and send and receive files.
+Those routes open and delete workspaces, report on jobs, share pages, and send and receive files.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from shoal.web.workspace.sources import SourceAnswer
 from shoal.web.workspace.workspace import StepAnswer
 from shoal.workflow.catalogue import catalogue
 
-_POLL = 0.05  # seconds
+_POLL = 0.05  # seconds between two looks at a job
 routes = APIRouter()
 
 
@@ -35,7 +35,7 @@ class Error(BaseModel):
 
 
 def api_router() -> APIRouter:
-    """Return all routes; they use the workspaces in the state of the application."""
+    """Return all routes. They use the workspaces in the state of the application."""
     statuses = (400, 401, 404, 405, 409, 413, 415, 422)
     responses: dict[int | str, dict[str, Any]] = {status: {"model": Error} for status in statuses}
     router = APIRouter(prefix="/api", responses=responses, dependencies=[Depends(check_owner)])
@@ -107,11 +107,11 @@ Wait = Annotated[float, Query(ge=0, le=30, description="Seconds to wait for the 
 async def job_status(
     workspace_id: str, job: str, workspace: CurrentWorkspace, workspaces: AllWorkspaces, wait: Wait = 0.0
 ) -> Any:
-    """Return the progress of a job; `wait` waits up to that many seconds for its end, at most 30."""
+    """Return the progress of a job. `wait` is the number of seconds to wait for its end, at most 30."""
     current = workspaces.jobs.job(workspace_id, job)
     deadline = time.monotonic() + wait
     while not current.ended and time.monotonic() < deadline:
-        await asyncio.sleep(_POLL)  # not in a thread: all users share the threads
+        await asyncio.sleep(_POLL)  # waiting in a thread would block the thread for other users
     return current
 
 

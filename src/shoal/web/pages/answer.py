@@ -28,7 +28,7 @@ from shoal.workflow.statements import negotiation_verdict, removal_statement
 
 _Node = dict[str, int]
 _MAX_CARDS = 6
-_MAX_OFFERS = 100  # offers that are kept, so that a click on a replaced button still works
+_MAX_OFFERS = 100  # number of stored offers: a click on a replaced button must still find its offer
 
 
 class AnswerCard:
@@ -44,12 +44,12 @@ class AnswerCard:
     ) -> None:
         self.tab, self.records, self.dials, self.on_take, self.on_pin = tab, records, dials, on_take, on_pin
         self.buttons: list[TextElement] = []
-        self.offers: dict[int, Offer] = {}  # the last offers, by the number of their button
+        self.offers: dict[int, Offer] = {}  # the last offers, by the numbers of their buttons
         self.error: TextElement | None = None
         self.retained: TextElement | None = None  # the line with the share that the exact answer retains
         self.exact: _Node = {}
         self.card = elements.box("card", "section", aria_live="polite", data_part="answer")
-        # The card handles clicks, not its buttons, so that a click on a replaced button still works.
+        # The card handles clicks instead of its buttons, so that a click on a replaced button still works.
         self.card.on("click", self.press, js_handler="(event) => studio.pressOffer(event, emit)")
 
     def press(self, event: Any) -> Any:
@@ -59,7 +59,7 @@ class AnswerCard:
         return None if offer is None else (self.on_pin if pin else self.on_take)(offer)
 
     def set_stale(self, stale: bool) -> None:
-        """Disable the answer while the request of the dials is invalid."""
+        """Fade the answer and disable its buttons while the request of the dials is invalid."""
         self.card.style("opacity: 0.45" if stale else "opacity: 1")
         self.disable_buttons(stale)
 
@@ -77,7 +77,7 @@ class AnswerCard:
             self.error = elements.message(text, "bad")
 
     def draw(self, answer: Negotiation, *, provisional: bool = False) -> None:
-        """Show the exact answer, or the suggestions; the buttons of a provisional answer are disabled."""
+        """Show the exact answer, or the suggestions. The buttons of a provisional answer are disabled."""
         self.card.clear()
         self.buttons = []
         self.retained = None
@@ -113,7 +113,7 @@ class AnswerCard:
         elements.message(text, "warn").props("data-part=partial")
 
     def _by_class(self, answer: Negotiation) -> bool:
-        """If the labels of the release differ between classes, describe it and return True."""
+        """If the labels of the release differ between classes, describe the release and return True."""
         policy = self.tab.workspace.draft.policy()
         preview = self.tab.workspace.preview.of_request(answer.request)
         if not policy.levels_by_class and (preview is None or preview.levels is not None):
@@ -132,7 +132,7 @@ class AnswerCard:
         return True
 
     def show_retained(self, node: Mapping[str, int], retained: float) -> None:
-        """Show the share of information that a node retains, if it is the node of the exact answer."""
+        """Show the share of information that a node retains, if the exact answer has this node."""
         if self.retained is not None and self.exact == node:
             self.retained.set_text(f"{percent(retained)} of the information is retained.")
 
@@ -140,7 +140,7 @@ class AnswerCard:
         removed = self._removed(offer)
         with elements.box("line spread", style="flex-wrap: nowrap"):
             with elements.box("tight"):
-                tone = "warn" if removed else verdict.tone  # as the release that loses these columns
+                tone = "warn" if removed else verdict.tone  # a release that loses columns has this tone, too
                 elements.tag("h2", verdict.text, tone, data_answer="exact")
                 elements.note(
                     f"{percent(offer.suppressed / self.records)} of {self.records:,}; "
@@ -214,8 +214,8 @@ class LevelSelects:
     def __init__(self, tab: TabView, on_choose: Callable[[_Node], Any]) -> None:
         self.tab, self.on_choose = tab, on_choose
         self.selects: dict[str, Element] = {}
-        self.node: _Node = {}  # what was shown last
-        self.chosen: set[str] = set()  # columns whose level the user has chosen since
+        self.node: _Node = {}  # the node that was shown last
+        self.chosen: set[str] = set()  # columns whose level the user has changed since
         lattice = tab.workspace.negotiation.tabulated.lattice
         with elements.box("", "details"):
             elements.tag("summary", "Choose for each column")
@@ -233,7 +233,7 @@ class LevelSelects:
         elements.set_error(self.error, None)
 
     def set_node(self, node: Mapping[str, int]) -> None:
-        """Show a node; if it is drawn again, the levels that a user has chosen meanwhile stay."""
+        """Show a node. If it is the same node as before, the levels that the user has changed stay."""
         elements.set_error(self.error, None)
         if self.node and self.node != node:
             self.chosen.clear()
@@ -253,7 +253,7 @@ class LevelSelects:
 
 
 class LatticeCharts:
-    """Charts and example records for an answer; a click on a node chooses it."""
+    """Charts and example records for an answer. A click on a node chooses the node."""
 
     def __init__(
         self,
@@ -302,7 +302,7 @@ class LatticeCharts:
             await result
 
     async def draw(self, answer: Negotiation, node: _Node | None) -> None:
-        """Draw the charts and records for an answer and a node, by default the best node of the answer."""
+        """Draw the charts and records for an answer and a node, by default the answer's best node."""
         self.drawings += 1
         drawing = self.drawings
         request, negotiation = answer.request, self.tab.workspace.negotiation
@@ -367,7 +367,7 @@ class LatticeCharts:
         self.title.classes(replace="message warn" if over else "message")
 
     def show_records(self, columns: tuple[str, ...], examples: list[views.Example]) -> None:
-        """Show examples: changed values are coloured, suppressed records are faint."""
+        """Show example records. Changed values are coloured, and suppressed records are faint."""
         rows, cell_classes, row_classes = [], {}, {}
         for number, example in enumerate(examples):
             values = []

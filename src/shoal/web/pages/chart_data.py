@@ -1,4 +1,4 @@
-"""The content of a chart in words and as a table, for people who cannot see it; made from its options."""
+"""A chart in words and as a table, for people who cannot see it. Both are made from its options."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def label_of(options: Mapping[str, Any]) -> str:
 
 
 def table_of(options: Mapping[str, Any]) -> DataTable | None:
-    """Return the data of a chart as a table; None if it has no data that a table can show.
+    """Return the data of a chart as a table, or None if no table can show them.
 
     >>> axis = {"type": "category", "data": ["a", "b"]}
     >>> table_of({"xAxis": axis, "series": [{"name": "n", "data": [1, 2]}]})

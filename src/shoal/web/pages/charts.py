@@ -1,4 +1,4 @@
-"""Options of the charts, which ECharts draws, for light and dark appearance.
+"""Options of the charts, for light and dark appearance. The library ECharts draws the charts.
 
 Names and values of the table are drawn as text, never as HTML.
 """
@@ -29,7 +29,7 @@ def palette(dark: bool) -> dict[str, str]:
 
 
 class Chart(ui.echart):
-    """A chart with a name, and its data as a table that can be opened below it."""
+    """A chart with a name. The user can open a table of its data below it."""
 
     def __init__(self, dark: bool, height: int, on_click: Callable[[Any], Any] | None) -> None:
         super().__init__({}, on_point_click=on_click, theme=_theme(dark))
@@ -45,7 +45,7 @@ def add_chart(
 ) -> Chart:
     """Add an empty chart; `on_click` is called with the clicked point.
 
-    With `stacked`, it is twice as high in a narrow window, where its parts are stacked vertically.
+    With `stacked`, a narrow window stacks the parts of the chart, and the chart is twice as high.
     """
     return Chart(dark, height, on_click).classes("chart stacked" if stacked else "chart")
 
@@ -53,7 +53,7 @@ def add_chart(
 def draw(
     chart: Chart, options: Mapping[str, Any], *, label: str = "", table: DataTable | None = None
 ) -> None:
-    """Replace the contents of a chart; `label` and `table` are derived from the options unless given."""
+    """Replace the contents of a chart. `label` and `table` are made from the options unless given."""
     chart.options.clear()
     chart.options.update(options)
     chart._props["aria-label"] = label or label_of(options)
@@ -67,7 +67,6 @@ def draw(
 
 
 def _theme(dark: bool) -> dict[str, Any]:
-    """Return the options that all charts share."""
     colours = palette(dark)
     text = {"color": colours["text"], "fontSize": 11}
     axis = {
@@ -104,7 +103,6 @@ def _theme(dark: bool) -> dict[str, Any]:
 
 
 def _line(text: str, colour: str, position: str, **position_options: float) -> dict[str, Any]:
-    """Return a dashed line across a chart, with its label."""
     return {
         "symbol": "none",
         "silent": True,
@@ -190,7 +188,7 @@ def retained(shares: Mapping[str, float], dark: bool) -> dict[str, Any]:
 
 
 def _place_labels(node: Mapping[str, Any]) -> dict[str, Any]:
-    """Put the number of other groups below its point, away from the labels of the next level."""
+    """Move the label "n more" below its point, so that it does not cover labels of the next level."""
     below = {"label": {"position": "bottom"}} if node.get("more") and node["level"] else {}
     children = node.get("children")
     return {**node, **below} | ({"children": [*map(_place_labels, children)]} if children else {})
@@ -221,7 +219,7 @@ def tree(root: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def comparison(rows: Sequence[ComparisonRow], metric: str, dark: bool) -> dict[str, Any]:
-    """Draw loss (relative to the optimum) and time of each algorithm, side by side."""
+    """Draw the loss (relative to the optimum) and the time of each algorithm, side by side."""
     shown = [row for row in rows if row.metric == metric and row.loss is not None][::-1]
     names = [row.algorithm for row in shown]
     loss_name, time_name = "loss (1: the best levels)", "milliseconds"
@@ -274,14 +272,14 @@ def before_after(bars: Sequence[tuple[str, int, int]]) -> dict[str, Any]:
 
 
 Position = tuple[float, float, Point]  # x, y, node
-_COLOURS = {  # from none suppressed to all suppressed; light (False) and dark (True)
+_COLOURS = {  # from none to all suppressed; light (False) and dark (True)
     False: ["#0f766e", "#56aea0", "#dccf95", "#dd9a55", "#b14f39"],
     True: ["#2ba597", "#6cc2b4", "#dccf95", "#e0a262", "#d0694f"],
 }
 
 
 def lattice_positions(view: LatticeView) -> list[Position]:
-    """Arrange the nodes of each height in a few lines; nodes that suppress fewer records are on the left."""
+    """Arrange the nodes of each height in a few lines. Nodes that suppress fewer records are on the left."""
     rows: dict[int, list[Point]] = {}
     for point in view.points:
         rows.setdefault(point.height, []).append(point)
@@ -307,7 +305,7 @@ def lattice(
     names: LevelNames,
     dark: bool,
 ) -> dict[str, Any]:
-    """Draw the lattice by height, coloured by the share suppressed; nodes above the limit are faint."""
+    """Draw the lattice by height. The colour is the suppressed share. Nodes above the limit are faint."""
     colours = palette(dark)
     widest = max((abs(x) for x, _, _ in positions), default=1.0) + 1
     size = max(4, min(13, round(350 / (2 * widest))))
@@ -351,7 +349,6 @@ def _height_axis(top: int) -> dict[str, Any]:
 
 
 def _share_colours(dark: bool) -> dict[str, Any]:
-    """Return the colour scale of the share suppressed."""
     return {
         "type": "continuous",
         "min": 0,
@@ -373,7 +370,7 @@ _TOOLTIP = {"renderMode": "html", "extraCssText": "pointer-events: none; white-s
 
 
 def _tooltip(view: LatticeView, names: LevelNames) -> str:
-    """Return the script of the tooltip of a node; it adds names of the table as text, never as HTML."""
+    """Return the script of the tooltip of a node. It adds names of the table as text, never as HTML."""
     words = [
         [names.phrase(column, level) for level in range(height + 1)]
         for column, height in zip(view.columns, view.heights, strict=True)

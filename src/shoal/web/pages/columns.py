@@ -1,4 +1,4 @@
-"""The table of columns: their figures, their roles and their hierarchies, with a filter and bulk changes."""
+"""The list of columns: their figures, roles and hierarchies, with a filter and bulk changes."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ _HEAD = (
 class _Row:
     """A drawn row.
 
-    It is one element with its cells as HTML: the framework renders all elements of a page again when one of
-    them changes. Later, scripts change single cells, so that the focus stays.
+    A row is one element that contains its cells as HTML, because the framework renders all elements of a page
+    again when one of them changes. Scripts change single cells later, so that the focus stays.
     """
 
     element: Element
     has_values: bool
-    choices: int = 0  # how many of the choices that a user made in this row have been applied
+    choices: int = 0  # number of the user's choices in this row that have been applied
 
 
 class ColumnRows:
-    """The rows of the column table, drawn a few at a time so that a wide table does not block other users."""
+    """The rows of the list. A few are drawn at a time, so that many columns do not block other users."""
 
     def __init__(
         self,
@@ -131,7 +131,7 @@ class ColumnRows:
         self.update()
 
     def choose(self, event: Any) -> Any:
-        """Set the role of a row's column; without a role, select the column."""
+        """Set the role of the column of a row. If the event has no role, select the column."""
         column, role, choices = event.args
         row = self.rows.get(column)
         if row is None:
@@ -143,7 +143,7 @@ class ColumnRows:
         return self.choose_role(column, role, count) if role else self.choose_column(column)
 
     def update(self) -> None:
-        """Draw the rows that changed: a few now, the others in the background."""
+        """Draw the rows that changed: the first few now, the rest in the background."""
         self.update_number += 1
         columns = self.tab.workspace.table.rows(self.names[self.start : self.start + ROWS_PER_PAGE])
         changed = [row for row in columns if self.shown.get(row.column) != self.state(row)]
@@ -152,7 +152,7 @@ class ColumnRows:
         background_tasks.create(self.draw_rest(remaining, self.update_number), name="rows")
 
     async def draw_rest(self, rows: Sequence[ColumnAnswer], update_number: int) -> None:
-        """Draw rows in batches, yielding to other users between batches; then add the value summaries."""
+        """Draw rows in batches, with pauses for other users in between. Then add the value summaries."""
         for start in range(0, len(rows), ROWS_PER_TURN):
             await asyncio.sleep(0)
             if self.update_number != update_number or self.body.is_deleted:
@@ -168,12 +168,12 @@ class ColumnRows:
             self.set_cells(".values", cells)
 
     def set_cells(self, selector: str, cells: Sequence[tuple[int, str]]) -> None:
-        """Set the HTML of one cell in each of some rows, which are given by the IDs of their elements."""
+        """Set the HTML of one cell in some rows. `cells` pairs the ID of a row's element with the HTML."""
         if cells:
             self.body.client.run_javascript(f"studio.setCells(...{json.dumps([selector, cells])})")
 
     def summarize(self, columns: Sequence[str]) -> None:
-        """Summarize the values of columns, which takes time; the summaries are cached for the open table."""
+        """Summarize the values of columns. This takes time. The summaries are cached for the open table."""
         for name in columns:
             self.tab.workspace.table.summary(name)
 
@@ -191,7 +191,7 @@ class ColumnRows:
         return row, row.column == self.tab.state.column
 
     def draw(self, rows: Sequence[ColumnAnswer]) -> None:
-        """Draw rows; in existing rows, change only the cells that can change, so that the focus stays."""
+        """Draw rows. In existing rows, replace only the cells that can change, so that the focus stays."""
         hierarchies = []
         for row in rows:
             existing = self.rows.get(row.column)
@@ -212,7 +212,7 @@ class ColumnRows:
 
 
 def _cells(row: ColumnAnswer, values: str, chosen: bool) -> str:
-    """Return the cells of a row as HTML; names of columns are values of the table, and escaped."""
+    """Return the cells of a row as HTML. The names of columns come from the table and are escaped."""
     name, kind = html.escape(row.column), html.escape(row.kind)
     suggested, reason = html.escape(row.suggested_role), html.escape(row.reason)
     mark = _identifier_mark(row.identifier) if row.identifier else ""
@@ -242,7 +242,7 @@ def _hierarchy(row: ColumnAnswer, chosen: bool) -> str:
 
 
 def _identifier_mark(identifier: IdentifierAnswer) -> str:
-    """Mark a column that may be one of the 18 Safe Harbor identifiers; the tooltip gives the reason."""
+    """Mark a column that may be one of the 18 Safe Harbor identifiers. The tooltip gives the reason."""
     text = html.escape(f"HIPAA ({identifier.letter}) {identifier.title}: {identifier.reason}")
     letter = html.escape(identifier.letter)
     return f'<span class="chip mark" title="{text}" aria-label="{text}" role="note">HIPAA {letter}</span>'

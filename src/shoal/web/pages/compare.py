@@ -56,7 +56,7 @@ class CompareView:
                 description = algorithm_sentence(name) if kind == "algorithms" else summary
                 chosen = name in self.form.values[kind]
                 if kind == "metrics" and name != named(self.metric)[0] and METRICS.needs_options(name):
-                    continue  # its options must be written in the policy
+                    continue  # the metric needs options, which only the policy can set
                 with elements.box(""):
                     elements.checkbox(name, chosen, partial(self.choose, kind, name), description)
                     if kind == "algorithms":

@@ -18,7 +18,7 @@ from shoal.web.pages.tab import TabView, next_button
 from shoal.web.workspace.draft import presets
 from shoal.wording import plural
 
-_MAX_NOTES = 6  # notes that are shown; the others are collapsed
+_MAX_NOTES = 6  # further notes are collapsed
 
 
 def show(tab: TabView) -> None:
@@ -103,7 +103,7 @@ class DataView:
     async def choose_role(self, column: str, role: str, on_chosen: Callable[[], None] | None = None) -> None:
         """Change a role, and call `on_chosen` before its effects are shown.
 
-        Hierarchies, which may be large, are checked off the event loop.
+        Hierarchies may be large, so they are checked in a thread.
         """
         async with self.tab.changing:
             workspace = self.tab.workspace
@@ -142,7 +142,7 @@ class DataView:
             self.side.client.run_javascript(f"studio.showRow({row.element.id})")
 
     def show_protection(self) -> None:
-        """Redraw the forms for models and limits if roles changed; show none without a quasi-identifier."""
+        """Redraw the forms for models and limits if roles changed. Without a quasi-identifier, show none."""
         roles = dict(self.tab.workspace.table.roles)
         if roles == self.protected_roles:
             return

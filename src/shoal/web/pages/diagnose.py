@@ -91,7 +91,7 @@ class DiagnoseView:
     def show_curve(self, findings: Findings) -> None:
         """Draw the share of records that each k would suppress, for a chosen set of columns."""
         unsafe = findings.unsafe
-        all_lost = unsafe.whole.suppressed == findings.risk.records  # the curve of all columns is flat
+        all_lost = unsafe.whole.suppressed == findings.risk.records  # the curve of all columns is then flat
         default = "0" if all_lost and unsafe.findings else "all"
         listed = sorted((*unsafe.findings, *findings.safe.findings), key=_most_exposed)[:_MAX_CURVES]
         sets = {"all": findings.columns}
@@ -181,7 +181,7 @@ class QuestionCard:
 
     @property
     def accepted_options(self) -> set[str]:
-        """The options of the question; questions 5 to 8 are questions 1 to 4 with a suppression limit."""
+        """The options of the question. Questions 5 to 8 are questions 1 to 4 with a suppression limit."""
         name = self.values["question"]
         without = {"suppression_limit"} if name in ("1", "2", "3", "4") else set()
         return {*QUESTIONS[name].needs, *QUESTIONS[name].takes} - without

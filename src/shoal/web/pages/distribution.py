@@ -9,7 +9,7 @@ from shoal.workflow.profile.distribution import Histogram, NodeDistribution
 
 
 class DistributionCard:
-    """The distribution of the records of the shown node over its classes, with k or l and the limit."""
+    """How the records of the shown node are distributed over its classes, with k or l and the limit."""
 
     def __init__(self, dark: bool) -> None:
         self.dark = dark

@@ -16,8 +16,8 @@ from shoal.errors import ShoalError
 from shoal.wording import percent
 
 OnText = Callable[[str], Any]
-# Vue sets `value` again at every rendering, which would discard text typed since the last event. It sets this
-# DOM property only when the studio changes it. Values that the browser reports are stored and not sent back.
+# Vue sets the prop `value` again at every rendering, which would discard text typed since the last event. Vue
+# sets the DOM property `.value` only when the studio changes it. Values from the browser are not sent back.
 _FIELD_VALUE = ".value"
 _HTML = ".innerHTML"
 _VALUE = "(event) => emit(event.target.value)"
@@ -75,7 +75,7 @@ def empty_card(text: str, title: str = "") -> Element:
 def details(
     summary: str, classes: str = "", body: str = "tight", *, is_open: bool = False, **props: Any
 ) -> Iterator[Element]:
-    """Add a part that is collapsed until a user opens it; yield the part, with its body as the parent."""
+    """Add a collapsed part, which a user can open. Elements added in the block go into the part's body."""
     with box(classes, "details", **({"open": True} if is_open else {}), **props) as part:
         tag("summary", summary)
         with box(body, style="padding-top: 8px"):
@@ -99,7 +99,7 @@ def tile(value: str, label: str, note: str = "") -> None:
 
 
 def gauge(label: str, name: str, value: float, threshold: float) -> None:
-    """Add a bar from 0 to 100% with a threshold marked; the text beside it shows both as numbers."""
+    """Add a bar from 0 to 100% with a mark at the threshold. The text beside the bar has both numbers."""
     above = value > threshold
     text = f"{percent(value)}, {'above' if above else 'within'} {percent(threshold)}"
     with box("gauge"):
@@ -113,7 +113,7 @@ def gauge(label: str, name: str, value: float, threshold: float) -> None:
 
 
 def message(text: str, kind: str = "") -> TextElement:
-    """Add a message; `kind` is bad, warn, good or nothing."""
+    """Add a message. `kind` is bad, warn, good or empty."""
     return tag("div", text, f"message {kind}", role="alert" if kind == "bad" else "status")
 
 
@@ -158,8 +158,8 @@ def text_field(
 ) -> TextField:
     """Add a text field.
 
-    `on_text` is called while the user types, after a short delay, and when the field loses focus. A
-    click on a button therefore uses the typed text. With `wait=None` it is called only on losing focus.
+    `on_text` is called after a short delay while the user types, and when the field loses focus. A click on a
+    button therefore uses the typed text. With `wait=None`, it is called only when the field loses focus.
     """
     with box("field"):
         with box("field", "label"):
@@ -183,7 +183,7 @@ def text_field(
 
 
 class Form:
-    """Fields by name; their values are stored in `values`."""
+    """Fields by name. Their values are stored in `values`."""
 
     def __init__(self, values: dict[str, Any]) -> None:
         self.values = values
@@ -196,7 +196,7 @@ class Form:
             )
 
     def select(self, name: str, label: str, options: Mapping[str, str] | Sequence[str], width: int) -> None:
-        """Add a select; a value that is no longer among the options is replaced by the first of them."""
+        """Add a select. If its value is no longer one of the options, the first option is chosen."""
         if self.values[name] not in options:
             self.values[name] = next(iter(options))
         with box("", style=f"width: {width}px"):
@@ -246,7 +246,7 @@ def checkbox(label: str, value: bool, on_change: Callable[[bool], Any], descript
 def choices(
     label: str, names: Sequence[str], chosen: Sequence[str], on_change: Callable[[list[str]], Any]
 ) -> TextField:
-    """Add a list of names with a checkbox each; `on_change` gets the checked names in their order.
+    """Add a list of names with checkboxes. `on_change` gets the checked names in the order of the list.
 
     The list is a single element, for any number of names.
     """
@@ -269,13 +269,13 @@ def choices(
 
 
 def set_html(element: Element, content: str) -> None:
-    """Fill an element without children with HTML; values of the table in it must be escaped."""
+    """Fill an element without children with HTML. Values of the table must be escaped in the HTML."""
     element._props[_HTML] = content
     element.update()
 
 
 def segments(label: str, name: str, options: Sequence[str], value: str) -> str:
-    """Return a radio group drawn as coloured segments as HTML; `name` is the name of its radio buttons."""
+    """Return the HTML of a radio group drawn as coloured segments. `name` is that of the radio buttons."""
     radios = "".join(
         f'<label class="segment {option}"><input type="radio" name="{html.escape(name)}" '
         f'value="{option}"{" checked" if option == value else ""}><span>{option}</span></label>'
@@ -285,7 +285,7 @@ def segments(label: str, name: str, options: Sequence[str], value: str) -> str:
 
 
 def bars(counts: Sequence[int], text: str) -> str:
-    """Return a small histogram as SVG; the text says what it shows."""
+    """Return a small histogram as SVG. The text describes it for screen readers."""
     top, width = max(counts, default=1) or 1, 96 / max(len(counts), 1)
     heights = [max(1.0, 22 * count / top) if count else 0.0 for count in counts]
     svg_bars = "".join(
@@ -298,8 +298,8 @@ def bars(counts: Sequence[int], text: str) -> str:
 
 
 def slider(label: str, value: int, highest: int, on_change: Callable[[int], Any], lowest: int = 0) -> Element:
-    """Add a slider; `on_change` gets each value while it moves."""
-    ends = {"min": lowest, "max": highest}  # set before the value, which they limit
+    """Add a slider. `on_change` gets each value while the slider moves."""
+    ends = {"min": lowest, "max": highest}  # set before the value, because they limit it
     element = box("", "input", type="range", **ends, **{_FIELD_VALUE: value}, step=1, aria_label=label)
     _listen(element, "input", _FIELD_VALUE, int, on_change, _NUMBER, throttle=0.03)
     return element
@@ -314,7 +314,7 @@ def _listen(
     script: str,
     **options: Any,
 ) -> None:
-    """Call `on_change` with each new value of an element, and keep the value as a property of the element."""
+    """Call `on_change` with each new value of an element, and store the value as a prop of the element."""
 
     def changed(sent: Any) -> Any:
         value = convert(sent.args)
@@ -326,12 +326,12 @@ def _listen(
 
 
 def value_of(element: Element) -> Any:
-    """Return the current value of a field, reported by the browser or set by `set_value`."""
+    """Return the current value of a field, from the browser or from `set_value`."""
     return element._props[_FIELD_VALUE]
 
 
 def set_value(element: Element, value: Any, text: str = "") -> None:
-    """Change the value that a field shows; screen readers read `text` as the value of a slider."""
+    """Change the value that a field shows. For a slider, screen readers read `text` as the value."""
     element._props[_FIELD_VALUE] = value
     if text:
         element._props["aria-valuetext"] = text
@@ -348,7 +348,7 @@ def table(
     row_classes: Mapping[int, str] | None = None,
     cell_classes: Mapping[tuple[int, int], str] | None = None,
 ) -> ui.html:
-    """Add a table of texts; columns in `right` are aligned to the right.
+    """Add a table of texts. Columns in `right` are aligned to the right.
 
     With the class `rows`, each row becomes a list of labels and values in a narrow window.
     """
@@ -458,7 +458,7 @@ def upload_button(
 
 
 def parse_value(text: str) -> int | float | str | None:
-    """Parse the number in a text field; return other text as it is, and None for empty text.
+    """Parse the number in a text field. Other text is returned unchanged, and None for empty text.
 
     >>> parse_value(" 12 "), parse_value("2.5"), parse_value("5%"), parse_value(" "), parse_value("\u00b2")
     (12, 2.5, '5%', None, '\u00b2')
@@ -473,7 +473,7 @@ def parse_value(text: str) -> int | float | str | None:
 
 
 def parse_whole(text: str) -> int | None:
-    """Parse a whole number of at most 9 digits; None for anything else.
+    """Parse a whole number of at most 9 digits. Return None for anything else.
 
     >>> parse_whole(" 12 "), parse_whole("\u00b2"), parse_whole("-3"), parse_whole("9" * 5000)
     (12, None, None, None)

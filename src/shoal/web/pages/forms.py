@@ -1,7 +1,7 @@
 """Forms for privacy models and for the search, made from the fields of the plug-ins.
 
-Every change goes through the draft of the policy, which checks it. An error is shown at its field,
-and the previous value stays.
+The draft of the policy checks every change. If a change is invalid, the error is shown at its field, and the
+previous value stays in effect.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def text_of(option: Option, value: Any) -> str:
 
 
 def value_of(option: Option, text: str) -> Any:
-    """Parse the text of a field; None if it is empty.
+    """Parse the text of a field. Return None if it is empty.
 
     >>> value_of(Option("cells", "", False, "", "choice"), "true")
     True
@@ -96,7 +96,7 @@ def written_plugin(registry: Registry[Any], name: str, texts: Mapping[str, str])
 
 
 def options_for(registry: Registry[Any], name: str) -> tuple[Option, ...]:
-    """Return the options of a plug-in; `auto` has those that apply to the result of any search."""
+    """Return the options of a plug-in. `auto` has the options that apply to the result of any search."""
     if name == "auto":
         finishing = ("refine", "cells")
         return tuple(option for option in options_of(ALGORITHMS.load("contour")) if option.name in finishing)
@@ -104,10 +104,10 @@ def options_for(registry: Registry[Any], name: str) -> tuple[Option, ...]:
 
 
 class PluginForm:
-    """A field for each option of a plug-in, and a line for other errors.
+    """A field for each option of a plug-in, and a line for errors that belong to no field.
 
-    `apply` is called with the plug-in in the notation of a policy and a function that shows an error, at each
-    valid change unless `at_once` is false.
+    `apply` gets the plug-in in the notation of a policy, and a function that shows an error. It is called at
+    each valid change. With `at_once=False`, only `take` calls it.
     """
 
     def __init__(
@@ -177,13 +177,13 @@ class PluginForm:
             await self.apply(plugin, self.show_error)
 
     def show_error(self, error: ShoalError | None) -> None:
-        """Show an error at its field, or below all of them."""
+        """Show an error at its field, or below all fields."""
         elements.show_at_fields(self.fields, error)
         self.set_error(str(error) if error is not None and error.field not in self.fields else None)
 
 
 def _column_choices(none: str, names: Sequence[str]) -> dict[str, str] | None:
-    """Return the columns to choose from; None if there are too many for a list."""
+    """Return the columns to choose from, or None if there are too many for a list."""
     return None if len(names) > _MAX_CHOICES else {"": none} | {name: name for name in names}
 
 
@@ -199,9 +199,9 @@ class SettingsForm:
         elements.set_error(self.error, None if error is None else str(error))
 
     async def change(self, show_error: ShowError, **settings: Any) -> bool:
-        """Change settings of the policy, or show the error; return whether they changed.
+        """Change settings of the policy, or show the error. Return whether the settings changed.
 
-        A setting may be a function, which is called when the change is made: after all earlier ones.
+        A setting may be a function. It is called when the change is made, after all earlier changes.
         """
         workspace = self.tab.workspace
 
@@ -224,14 +224,14 @@ class SettingsForm:
 
 
 class ModelsForm(SettingsForm):
-    """The privacy models, each with one sentence and its options; add, change and remove them."""
+    """The form to add, change and remove privacy models. Each has a sentence and its options."""
 
     def __init__(self, tab: TabView, on_change: Callable[[], Any]) -> None:
         super().__init__(tab, on_change)
         self.rows = elements.box("stack", style="gap: 10px", data_part="models")
         self.error = elements.error_line()
         self.next_key = count()
-        self.keys = [next(self.next_key) for _ in self.models]  # one for each model, for its lifetime
+        self.keys = [next(self.next_key) for _ in self.models]  # one for each model, which never changes
         self.draw()
 
     @property
@@ -292,7 +292,7 @@ class ModelsForm(SettingsForm):
         await self.change(show_error, models=replaced)
 
     async def remove(self, key: int) -> None:
-        """Remove a model; at least one must remain."""
+        """Remove a model. At least one must remain."""
 
         def others() -> list[Any]:
             self._require_same()
@@ -334,7 +334,7 @@ class LimitsForm(SettingsForm):
                 self.fields[name] = elements.text_field(label, value, set_text, wait=None, placeholder=hint)
 
     async def set_text(self, name: str, text: str) -> None:
-        """Apply a value; an empty text means the default."""
+        """Apply a value. An empty text means the default."""
         value: Any = text.strip().replace(",", "") if name == "population_size" else text.strip()
         if name == "suppression_limit":
             value = elements.parse_limit(value) if value else None
@@ -428,7 +428,7 @@ class SearchForm(SettingsForm):
     def __init__(self, tab: TabView, on_change: Callable[[], Any]) -> None:
         super().__init__(tab, on_change)
         self.lines: dict[str, elements.TextField] = {}
-        self.waiting: dict[str, Any] = {}  # plug-ins that were rejected because there is no label
+        self.waiting: dict[str, Any] = {}  # plug-ins that need a label, until one is chosen
         settings = tab.workspace.draft.settings()
         with elements.box("split two-up", data_part="search"):
             with elements.box("tight"):
@@ -460,7 +460,7 @@ class SearchForm(SettingsForm):
             PluginForm(self.tab, registry, name, values, apply, error=self.lines[setting])
 
     async def choose(self, setting: str, registry: Registry[Any], name: str) -> None:
-        """Choose a plug-in with its defaults; if it needs a label, it is applied when a label is chosen."""
+        """Choose a plug-in with its defaults. If it needs a label, it is applied when a label is chosen."""
         options = () if name == "auto" else registry.options(name)
         values = {option.name: load_yaml(_EXAMPLES[option.name]) for option in options if option.required}
         plugin = {name: values} if values else name
@@ -499,7 +499,7 @@ class SearchForm(SettingsForm):
         self.lines["label"] = elements.TextField(element, elements.error_line())
 
     async def choose_label(self, name: str) -> None:
-        """Choose the label, together with any plug-in that was rejected for lack of one."""
+        """Choose the label. Plug-ins that were rejected because there was no label are applied with it."""
         waiting = self.waiting if name else {}
 
         def show_error(error: ShoalError | None) -> None:
@@ -525,7 +525,7 @@ class SearchForm(SettingsForm):
         }
 
     async def change_recoding(self, labels: str) -> None:
-        """Change the number of labels of a cell in local recoding; 0 means one level per column."""
+        """Change the number of labels of a cell in local recoding. 0 means one level per column."""
         values: dict[str, Any] = {"0": False, "1": True}
         await self._change_one("local", values.get(labels, {"labels": int(labels)}))
 

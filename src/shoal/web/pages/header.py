@@ -1,4 +1,4 @@
-"""The header of every page: undo and redo, appearance, delete and sign out; and the glossary at its foot."""
+"""The header of every page (undo, redo, appearance, delete, sign out), and the glossary at the foot."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _appearance_button(tab: TabView, corner: Element) -> None:
 
 
 def _sign_out_button(user: str, corner: Element) -> None:
-    """Add the button that signs out; it is a form, because the socket of the page cannot clear the cookie."""
+    """Add the button to sign out. It is a form, because the socket of the page cannot clear the cookie."""
     with corner:
         if user:
             elements.tag("span", user, "muted small nowrap", id="user-name")
@@ -67,7 +67,7 @@ def _appearance_label(dark: bool) -> str:
 
 
 class HistoryButtons:
-    """The undo and redo buttons; their tooltips name the change."""
+    """The undo and redo buttons. Their tooltips name the change."""
 
     def __init__(self, tab: TabView) -> None:
         self.tab = tab
@@ -131,26 +131,26 @@ class DeleteButton:
     async def remove(self) -> None:
         """Delete the workspace, and its project."""
         self.hide()
-        with suppress(Unknown):  # it may already be deleted
+        with suppress(Unknown):  # the workspace may already be deleted
             await anyio.to_thread.run_sync(self.tab.workspaces.delete_with_project, self.tab.state.workspace)
         self.tab.ask_before_leaving(False)
         self.tab.refresh()
 
     def use(self) -> None:
-        """Prevent the expiry of the workspace by using it."""
+        """Use the workspace, so that it does not expire."""
         self.hide()
         if not self.check_closed():
             _ = self.tab.workspace
 
     def check(self) -> None:
-        """Show a notice before the workspace expires; refresh the tab once it is closed."""
+        """Show a notice before the workspace expires. When it is closed, refresh the tab."""
         if self.check_closed():
             return
         if notice := self.tab.workspaces.expiry_notice(self.tab.state.workspace):
             self.show(notice)
 
     def check_closed(self) -> bool:
-        """Return whether the workspace is closed; refresh the tab the first time."""
+        """Return whether the workspace is closed. If so, refresh the tab the first time."""
         closed = self.tab.is_closed
         if closed and not self.was_closed:
             self.hide()

@@ -88,7 +88,7 @@ _PLAIN_TEXT = ("decimal", "format", "label", "latest", "uncovered")  # not parse
 
 
 def kind_of(spec: Any) -> str:
-    """Return the builder of a spec if the form has fields for the spec, else 'yaml'."""
+    """Return the builder of a hierarchy in a policy. Return 'yaml' if the form has no fields for it."""
     if isinstance(spec, str):
         return spec if spec in FIELDS else "yaml"
     if not isinstance(spec, Mapping):
@@ -99,7 +99,7 @@ def kind_of(spec: Any) -> str:
 
 
 def texts_of(kind: str, spec: Any) -> dict[str, str]:
-    """Return the texts of the fields that show a spec."""
+    """Return the texts of the form's fields for a hierarchy in a policy (`spec`)."""
     if kind == "yaml":
         return {"yaml": one_line_yaml(spec)}
     texts = {}
@@ -122,7 +122,7 @@ def one_line_yaml(value: Any) -> str:
 
 
 def spec_of(kind: str, fields: Mapping[str, str]) -> Any:
-    """Parse the texts of the fields into a spec."""
+    """Parse the texts of the fields into a hierarchy as a policy writes it."""
     if kind == "flat":
         return "flat"
     if kind == "yaml":
@@ -134,7 +134,7 @@ def spec_of(kind: str, fields: Mapping[str, str]) -> Any:
             if name in _PLAIN_TEXT:
                 spec[name] = text
                 continue
-            as_text = name == "together"  # 100 is a prefix here, not a number
+            as_text = name == "together"  # here 100 is a prefix, not a number
             spec[name] = _parse_yaml(text if name in _SINGLE_VALUES else f"[{text}]", as_text)
     return spec or {kind: fields.get(kind)}
 
@@ -146,9 +146,9 @@ def _parse_yaml(text: str, as_text: bool = False) -> Any:
         raise ValueError("This cannot be read. Check the commas, brackets and quotes.") from None
 
 
-_MAX_CHARACTERS = 34  # in a row of the table of levels
-_MAX_LEAVES = 40  # of a tree that is drawn; a tree of many levels would be long, with labels that overlap
-_MAX_BRANCHES = {0: 12, 1: 12, 2: 5, 3: 3}  # branches drawn per group, by the height of the hierarchy
+_MAX_CHARACTERS = 34  # maximum length of a row in the table of levels
+_MAX_LEAVES = 40  # a larger tree is not drawn: it would be long, and its labels would overlap
+_MAX_BRANCHES = {0: 12, 1: 12, 2: 5, 3: 3}  # maximum number of branches per group, by height
 
 
 class HierarchyUpload:
@@ -193,7 +193,7 @@ _TOO_LARGE = f"The files are larger than {MAX_HIERARCHY_BYTES:,} bytes together,
 
 
 class HierarchyEditor:
-    """The hierarchy of a column; a change that fits is applied immediately."""
+    """The hierarchy of a column. A change that fits is applied immediately."""
 
     def __init__(self, tab: TabView, column: str, on_change: Callable[[], Any]) -> None:
         self.tab, self.column, self.on_change = tab, column, on_change
@@ -222,13 +222,13 @@ class HierarchyEditor:
         background_tasks.create(self.show_chosen(), name="hierarchy")
 
     async def show_chosen(self) -> None:
-        """Show the levels of the chosen hierarchy; a large column takes a while."""
+        """Show the levels of the chosen hierarchy. This takes a while for a column with many values."""
         check, root = await anyio.to_thread.run_sync(self.check, self.spec)
         if not self.attempts and not self.levels.is_deleted:
             self.draw(check, root)
 
     def check(self, spec: Any) -> tuple[HierarchyCheckResult, dict[str, Any]]:
-        """Check a hierarchy and build its tree; called off the event loop."""
+        """Check a hierarchy and build its tree. This is called in a thread."""
         check = self.tab.workspace.table.preview(self.column, spec)
         preview = check.preview
         return check, {} if preview is None else preview.tree(_MAX_BRANCHES.get(preview.height, 2))
@@ -247,7 +247,7 @@ class HierarchyEditor:
         return self.attempt()
 
     async def set_spec(self, spec: Any) -> None:
-        """Apply a hierarchy that was edited by hand; None shows the current one again."""
+        """Apply a hierarchy that was edited by hand. With None, show the current one again."""
         if spec is not None:
             self.kind = kind_of(spec)
             self.texts = texts_of(self.kind, spec)
@@ -278,7 +278,7 @@ class HierarchyEditor:
         return self.attempt()
 
     async def attempt(self) -> None:
-        """Check the hierarchy and choose it if it fits; otherwise keep the old one."""
+        """Check the hierarchy. Choose the hierarchy if it fits, else keep the old one."""
         self.attempts += 1
         attempt = self.attempts
         try:
@@ -301,7 +301,7 @@ class HierarchyEditor:
             self.draw(check, root)
 
     def choose(self, spec: Any) -> None:
-        """Choose a hierarchy; called off the event loop."""
+        """Choose a hierarchy. This is called in a thread."""
         workspace = self.tab.workspace
         workspace.table.choose_hierarchy(self.column, spec)
         workspace.prepare()
@@ -356,7 +356,7 @@ class HierarchyEditor:
         self.groups.draw(preview, check.spec)
 
     def _draw_settings(self, check: HierarchyCheckResult) -> None:
-        """Show the settings of the column, with the names of its levels; redraw them if the names changed."""
+        """Show the settings of the column, with the names of its levels. Redraw them if the names changed."""
         assert check.preview is not None
         names = names_of_levels(check.spec, check.preview.hierarchy)
         if names != self.names:
@@ -367,7 +367,7 @@ class HierarchyEditor:
 
 
 def _level_table(head: Sequence[str], examples: Sequence[Sequence[str]]) -> None:
-    """Show the labels of some values: a column per level if they fit into the card, otherwise a row."""
+    """Show the labels of some values. Each level is a column if all fit into the card, otherwise a row."""
     levels = zip(head, *examples, strict=True)
     widths = (max(map(len, (*name.split(), *labels))) for name, *labels in levels)
     if sum(widths) <= _MAX_CHARACTERS:
@@ -388,7 +388,7 @@ _FORMS = {"": "text", "bounds": "two columns of bounds"}
 
 
 class ColumnSettingsForm:
-    """Settings of a quasi-identifier other than its hierarchy; each is applied when typed, or rejected."""
+    """Settings of a quasi-identifier other than its hierarchy. Each is applied or rejected when typed."""
 
     def __init__(self, tab: TabView, column: str, names: Sequence[str], on_change: Callable[[], Any]) -> None:
         self.tab, self.column, self.on_change = tab, column, on_change
@@ -423,7 +423,7 @@ class ColumnSettingsForm:
             self.fields[name] = elements.TextField(select, elements.error_line())
 
     async def set_text(self, name: str, text: str) -> None:
-        """Apply a setting, and retry those that were rejected before; an empty text means the default."""
+        """Apply a setting, then retry rejected ones. An empty text means the default."""
         async with self.tab.changing:
             self.rejected[name] = text.strip()
             changed = False
@@ -434,7 +434,7 @@ class ColumnSettingsForm:
                 self.on_change()
 
     async def take(self, name: str, text: str) -> bool:
-        """Change a setting or show the error; return whether it changed."""
+        """Change a setting or show the error. Return whether the setting changed."""
         field = self.fields[name]
         setting = {name: (text or None) if name == "release_as" else elements.parse_value(text)}
         error = action.form_errors(api.change_column_settings, column=self.column, **setting).get(name)

@@ -1,6 +1,6 @@
 """Editors of a hierarchy: drag values into groups, or move limits of bands on a histogram of the column.
 
-Everything can also be done with the keyboard: select values and "Move to", or arrow keys on a limit.
+The keyboard can do the same: select values and choose "Move to", or press the arrow keys on a limit.
 """
 
 from __future__ import annotations
@@ -268,7 +268,7 @@ def _upto(count: int) -> range:
 
 
 def _numbers(text: Any) -> list[int]:
-    """Parse the item numbers that the browser sends; ignore anything else.
+    """Parse the item numbers that the browser sends. Other text is ignored.
 
     >>> _numbers("3,1,x"), _numbers("")
     ([3, 1], [])

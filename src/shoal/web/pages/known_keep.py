@@ -1,4 +1,4 @@
-"""The two questions of the step Data: their answers set roles, hierarchies, metric and limits."""
+"""The two questions of step 1, data. The answers set roles, hierarchies, metric and limits."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class KnownKeepCard:
                 self.form.text("k", "k", 70)
                 elements.button("Set the policy", self.start, "primary")
             self.form.add_job_view(self.show_policy)
-            known_notes = workspace.draft.notes()  # these are shown beside the columns
+            known_notes = workspace.draft.notes()  # these notes are already shown beside the columns
             for note in (note for note in last.notes if note not in known_notes):
                 elements.message(note)
 

@@ -23,11 +23,11 @@ from shoal.workflow.profile.negotiate import Negotiation
 from shoal.workflow.profile.offer import Offer
 from shoal.workflow.profile.profile import Profile
 
-_ASK_AFTER = 0.02  # seconds without a move
-_DRAW_AFTER = 0.1  # seconds without a move
-_MANY_CHOICES = 2_000_000  # above this number, only the most promising ones are tabulated
-_BUDGET = 20  # seconds
-_UNCOUNTABLE = 1 << 63  # choices
+_ASK_AFTER = 0.02  # seconds without a move of a dial before the answer
+_DRAW_AFTER = 0.1  # seconds without a move of a dial before the charts
+_MANY_CHOICES = 2_000_000  # of a larger lattice, only the most promising nodes are tabulated
+_BUDGET = 20  # default time limit of tabulating a large lattice, in seconds
+_UNCOUNTABLE = 1 << 63  # number of nodes that cannot be numbered
 _MAX_K, _MAX_LIMIT = 100, 250  # upper ends of the sliders: k, and thousandths of the records
 
 
@@ -40,7 +40,7 @@ def show(tab: TabView) -> None:
 
 
 def _show_tabulation(tab: TabView) -> None:
-    """Tabulate the lattice for the negotiation; a large lattice is tabulated in part, within a time limit."""
+    """Tabulate the lattice for the negotiation. A large one is tabulated in part, within a time limit."""
     size = tab.workspace.negotiation.lattice_size()
     if size >= _UNCOUNTABLE:
         with elements.card("Too many choices"):
@@ -155,7 +155,7 @@ class NegotiateView:
         return answer
 
     async def take(self, offer: Offer) -> None:
-        """Take an offer: the dials move to it, and its node is chosen for the release."""
+        """Take an offer: move the dials to it, and choose its node for the release."""
         negotiation = self.tab.workspace.negotiation
         async with self.tab.changing:
             try:
@@ -173,7 +173,7 @@ class NegotiateView:
         await self.scenarios.attempt(lambda: self.tab.workspace.scenarios.pin_offer(offer))
 
     async def choose_node(self, node: dict[str, int]) -> None:
-        """Choose a node for the release; a node that exceeds the suppression limit is only shown."""
+        """Choose a node for the release. A node that exceeds the suppression limit is only shown."""
         negotiation = self.tab.workspace.negotiation
         answer = negotiation.answer
         if answer is None or not is_over(negotiation.tabulated, answer.request, node):
@@ -219,7 +219,7 @@ class Dials:
         )
 
     def _policy_measure(self) -> str:
-        """Return the key of the measure that the policy requires of every class."""
+        """Return the key of the measure (k, l or both) that the policy requires of every class."""
         policy = self.profile.defaults
         if policy.model == "k" and policy.l is None:
             return "k"
@@ -230,7 +230,7 @@ class Dials:
         return "k"
 
     def _measures(self) -> dict[str, Measure]:
-        """Return the profile's measures of l by their key, which is the column's name if l is distinct."""
+        """Return the profile's measures of l by key. The key of distinct l is the name of the column."""
         measures = [*map(Measure, self.profile.sensitive), *self.profile.joints]
         return {item.column if item == Measure(item.column) else item.label: item for item in measures}
 
@@ -341,7 +341,6 @@ class Dials:
         return text if len(labels) == 1 else f"{text}: {labels[len(labels) // 2]}"
 
     def _thousandths(self, limit: str) -> int:
-        """Return a limit as the value of the slider."""
         text = decimal_point(limit.strip())
         try:
             share = float(text[:-1]) / 100 if text.endswith("%") else float(text) / self.profile.records
@@ -359,7 +358,7 @@ class Dials:
         return self.on_move()
 
     def move_to(self, profile: Profile, offer: Offer, node: dict[str, int]) -> None:
-        """Move the dials to an offer; raise highest levels where the offer requires it, never lower them."""
+        """Move the dials to an offer. Raise highest levels where the offer requires it; never lower them."""
         levels = {name: max(level, node[name]) for name, level in self.values["max_level"].items()}
         limit = str(offer.share or offer.limit)
         if offer.l is not None:
@@ -369,7 +368,7 @@ class Dials:
         self.draw()
 
     def request(self) -> dict[str, Any] | None:
-        """Return the request of the dials; if it is invalid, show errors beside the dials and return None."""
+        """Return the request of the dials. If it is invalid, show errors beside the dials and return None."""
         values = self.values
         names, _, key = values["measure"].partition(":")  # k, l or kl
         least = dict(zip(names, (values["least"], values["least_l"]), strict=False))
@@ -398,7 +397,7 @@ class Dials:
         return None if errors else request
 
     def show_error(self, error: ShoalError) -> bool:
-        """Show an error beside the dial that caused it; return whether there is one."""
+        """Show an error beside the dial that caused it. Return whether there is such a dial."""
         fields = {"k": self.least, "l": self.least_l or self.least, "suppression_limit": self.limit}
         field = fields.get(error.field or "")
         if field is not None:

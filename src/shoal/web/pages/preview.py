@@ -9,7 +9,7 @@ from shoal.wording import percent, plural
 
 
 class PreviewCard:
-    """A card that runs the search when the step is shown, and then shows the effect on each column."""
+    """A card that runs the search when it is added, and then shows the effect on each column."""
 
     def __init__(self, tab: TabView) -> None:
         self.tab = tab

@@ -1,4 +1,4 @@
-"""Projects: the list on the first page, the page of a project, and starting from an earlier one."""
+"""Projects: the list on the first page, the page of a project, and the offer to reuse a project."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class ProjectList:
             elements.button("Continue", lambda: self.tab.switch(name), "small")
 
     def open(self, project: ProjectSummary) -> None:
-        """Open a project here, or show the workspace that it is open in."""
+        """Open a project in this tab, or show the workspace in which it is already open."""
         name = self.saving.workspace_of(self.tab.user, project.id)
         if name is not None and self.tab.workspaces.peek(name).table.inspection is not None:
             self.tab.switch(name)
@@ -110,7 +110,7 @@ class ProjectUpload:
 
 
 def pending_card(tab: TabView) -> None:
-    """Show which table a project requires, and why the open table does not match."""
+    """Show which table the project waits for, and why the open table does not match."""
     link = tab.workspaces.saving.link(tab.state.workspace)
     if link.pending is None:
         return
@@ -152,7 +152,7 @@ def start_from_card(tab: TabView) -> None:
 
 
 class ProjectView:
-    """The page of the project: its name, its table, its file, its history, and a button to delete it."""
+    """The page of the project: its name, table, file and history, and a button to delete it."""
 
     def __init__(self, tab: TabView) -> None:
         self.tab, self.saving = tab, tab.workspaces.saving

@@ -152,7 +152,7 @@ class ReleaseView:
                 show_risk(risk_of(release))
 
     def show_columns(self, release: Release) -> None:
-        """Show the effect of the release on each column; lost columns are highlighted."""
+        """Show the effect of the release on each column. Lost columns are highlighted."""
         fates = release.fates()
         names, levels = self.tab.workspace.table.level_names, release.levels or {}
         rows = [
@@ -240,7 +240,7 @@ class AdviceCard:
 
 
 class ReleaseFiles:
-    """The card of downloads; `options` are stored in the state of the tab."""
+    """The card of downloads. Its `options` are stored in the state of the tab."""
 
     def __init__(self, tab: TabView, options: dict[str, Any]) -> None:
         self.tab, self.values = tab, options
@@ -249,7 +249,7 @@ class ReleaseFiles:
             self.draw()
 
     def draw(self) -> None:
-        """Show the downloads; for an unverified release, show why it cannot be downloaded."""
+        """Show the downloads. For an unverified release, show why it cannot be downloaded."""
         release = self.tab.workspace.release
         files, withheld = release.files(), release.withheld
         if withheld:
@@ -266,7 +266,7 @@ class ReleaseFiles:
                 self._shown(f"The {name}, here on the page", files[name], self.show_page)
 
     def _shown(self, label: str, path: Path, show: Callable[[Path], Any]) -> None:
-        """Add a collapsed section, whose file is read when a user opens it."""
+        """Add a collapsed section. Its file is read when a user opens the section."""
         with elements.box("", "details") as part:
             elements.tag("summary", label)
             body = elements.box("scroll", style="padding-top: 8px")
@@ -312,7 +312,7 @@ class ReleaseFiles:
             elements.tag("span", description, "muted small")
 
     def set_option(self, option: str, on: bool) -> None:
-        """Change an option of downloads; the links are updated in place, so that the focus stays."""
+        """Change an option of downloads. The links are updated in place, so that the focus stays."""
         self.values[option] = on
         for name, link in self.links.items():
             link._props["href"] = self.address(name, is_text=True)

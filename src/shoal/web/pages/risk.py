@@ -66,7 +66,7 @@ def show_risk(risk: Risk) -> None:
 
 
 def _gauges(risk: Risk, intruder: str) -> None:
-    """Show gauges of a risk with its threshold: before and, if there is a release, after it."""
+    """Show gauges of a risk with its threshold, for the table and, if there is one, for the release."""
     knows, value = _GAUGES[intruder]
     tables: dict[str, TableRisk] = {"before": risk.before} | ({"after": risk.after} if risk.after else {})
     with elements.box("tile tight"):
@@ -149,7 +149,7 @@ class AttackCard:
         self.values["known"] = names
 
     def set_reveal(self, on: bool) -> None:
-        """List persons, or only count them."""
+        """Set whether persons are listed or only counted."""
         self.values["reveal"] = on
 
     def joined(self) -> list[str]:

@@ -20,7 +20,7 @@ _PAGE = 100  # rows per request
 
 
 class RowsGrid:
-    """A grid; rows in classes of fewer than k records are marked."""
+    """A grid of the table or the release. Rows in classes of fewer than k records are marked."""
 
     def __init__(self, tab: TabView, which: Which, columns: Sequence[str]) -> None:
         self.tab, self.which, self.columns = tab, which, columns
@@ -74,7 +74,7 @@ class RowsGrid:
 
 
 def rows_card(tab: TabView, title: str, tables: Sequence[Which]) -> None:
-    """Add tables side by side, record by record; they are read when the card is opened."""
+    """Add tables side by side, with each record in the same row. They are read when the card is opened."""
     with elements.box("card", "details", data_part="rows") as card:
         elements.tag("summary", title)
         body = elements.box("split halves" if len(tables) > 1 else "", style="padding-top: 12px")

@@ -17,7 +17,7 @@ _FIGURES = ("Retained", "Suppressed", "Smallest class", "Classes")
 
 
 class ScenariosCard:
-    """The card of the pinned scenarios; it is hidden if there are none."""
+    """The card of the pinned scenarios. It is hidden if there are none."""
 
     def __init__(self, tab: TabView) -> None:
         self.tab = tab
@@ -85,7 +85,7 @@ class ScenariosCard:
             elements.note("All read-only links of this workspace are revoked.")
 
     async def attempt(self, function: Callable[[], object]) -> bool:
-        """Call a function in a thread, then draw or show its error; return whether it succeeded."""
+        """Call a function in a thread, then draw or show its error. Return whether it succeeded."""
         succeeded = await run_in_thread(self.show_error, function)
         if succeeded:
             self.draw()
@@ -99,7 +99,7 @@ class ScenariosCard:
         await self.restore(partial(self.tab.workspace.scenarios.use, number))
 
     async def restore(self, function: Callable[[], None]) -> None:
-        """Call a function that restores settings, and show the step again."""
+        """Call a function that restores settings. If it succeeds, show the step again."""
         await self.tab.change(self.show_error, function)
 
     async def remove(self, number: int) -> None:

@@ -173,7 +173,7 @@ class TableChoice:
             await self.open_file(upload.path, upload.name)
 
     async def open_file(self, path: Path, display_name: str) -> None:
-        """Open a table; for a workbook with several sheets, or rows above its header, ask which to open."""
+        """Open a table. If a workbook has several sheets or rows above its header, ask for sheet and row."""
         workspaces, name = self.tab.workspaces, self.tab.state.workspace
         self.sheet_box.clear()
         self._remove_waiting()
@@ -240,7 +240,7 @@ class SheetChoice:
                 elements.button("Open this sheet", self.open, "primary")
 
     def choose(self, name: str) -> None:
-        """Choose a sheet; the fullest of its first rows probably contains the column names."""
+        """Choose a sheet, and suggest the row that probably contains the column names."""
         self.name = name
         self.form.values["row"] = str(self.rows[name])
         elements.set_value(self.form.fields["row"].element, str(self.rows[name]))

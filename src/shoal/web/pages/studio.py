@@ -1,7 +1,7 @@
 """The page of the studio: an address for each step, and a workspace for each browser tab.
 
-The name of a tab is random and kept in the browser's sessionStorage. A reload therefore finds the workspace
-again, each tab has its own workspace, and no address contains a value of the data.
+A tab has a random name, which the browser keeps in its sessionStorage. Each tab therefore has its own
+workspace and finds it again after a reload. No address contains a value of the data.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def scripts() -> str:
 
 def mount(app: FastAPI, workspaces: Workspaces) -> None:
     """Add the pages to an application."""
-    states: dict[tuple[str, str], TabState] = {}  # by user and tab: a browser may send any tab name
+    states: dict[tuple[str, str], TabState] = {}  # the key contains the user: a browser may send any tab name
     isolate_users(app)
     nicegui.app._exception_handlers[:] = [_log_exception]
     for name in ("nicegui", "asyncio"):
@@ -121,7 +121,7 @@ def _configure(app: FastAPI) -> None:
 
 
 async def _open_address(workspaces: Workspaces, state: TabState, path: str, user: str) -> str:
-    """Show the project and the step of an address; return a message if there is no such project."""
+    """Show the project and the step of an address. Return a message if there is no such project."""
     project, step = address.parse_path(path)
     if step is not None:
         state.step = step
@@ -137,7 +137,7 @@ async def _open_address(workspaces: Workspaces, state: TabState, path: str, user
     except (ShoalError, OSError, ValueError) as error:
         state.step = address.START
         return str(error) if isinstance(error, ShoalError) else "This project cannot be read."
-    state.step = address.START  # until it is open
+    state.step = address.START  # until the project is open
     state.next_step = step
     workspace = state.workspace
     workspaces.start(workspace, "open", lambda progress: saving.open(workspace, project, progress))
@@ -163,7 +163,7 @@ def _listen_to_address(tab: TabView) -> None:
 
 
 async def _open_workspace(workspaces: Workspaces, user: str) -> str:
-    """Open a workspace off the event loop; return an empty name if the user has too many."""
+    """Open a workspace in a thread. Return an empty name if the user has too many workspaces."""
     try:
         return await anyio.to_thread.run_sync(workspaces.open, user)
     except NotReady:
@@ -171,7 +171,7 @@ async def _open_workspace(workspaces: Workspaces, user: str) -> str:
 
 
 def _frame() -> tuple[Element, Element, Element, Element, TextElement, Element]:
-    """Add the parts around each step: brand, navigation, corner, lines for notices and errors, body."""
+    """Add the parts of a page: brand, navigation, corner, lines for notices and errors, and the body."""
     with elements.box("bar", "header"):
         brand = elements.tag("h1", "", "brand")
         nav = elements.box("line grow")
@@ -185,7 +185,7 @@ def _frame() -> tuple[Element, Element, Element, Element, TextElement, Element]:
 
 
 def _log_exception(error: Exception) -> None:
-    """Log the type and the line of an exception; its text may quote a value."""
+    """Log the type and the line of an exception, but not its text, which may quote a value."""
     _LOG.error("%s on a page", type_and_line(error))
 
 
@@ -198,7 +198,7 @@ def _remove_text(record: logging.LogRecord) -> bool:
     return True
 
 
-_PAGE_PATH = "/_nicegui/client/"  # followed by the ID of a page: address of its uploads
+_PAGE_PATH = "/_nicegui/client/"  # with the ID of a page, the address of its uploads
 
 
 def page_user(client: Client) -> str:
@@ -211,9 +211,9 @@ def isolate_users(app: FastAPI) -> None:
 
     The framework trusts the page ID in each message, and accepts sockets from any origin.
     """
-    core.sio.eio.cors_allowed_origins = []  # no CORS header; the guard rejects other origins
+    core.sio.eio.cors_allowed_origins = []  # no CORS headers: the guard rejects other origins
     core.sio.eio.transports = ["websocket"]  # polling requests could outlive their session
-    core.app.config.socket_io_js_transports = ["websocket"]  # a page does not try what is rejected
+    core.app.config.socket_io_js_transports = ["websocket"]  # pages must not try polling
     handlers = core.sio.handlers["/"]
     for event, handler in list(handlers.items()):
         if event != "disconnect" and not hasattr(handler, "__wrapped__"):
@@ -239,7 +239,7 @@ class UserPages:
 
 
 def _check_user(handler: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap a handler of socket.io: a message to a page of another user is dropped."""
+    """Wrap a handler of socket.io. The wrapper drops messages to pages of other users."""
 
     @functools.wraps(handler)
     async def handle(sid: str, *arguments: Any) -> Any:

@@ -76,7 +76,7 @@ class TabState:
     next_step: str | None = None  # the step to show when the table is open
     column: str | None = None  # the column whose hierarchy is edited
     dials: dict[str, Any] = field(default_factory=dict)  # the dials of a negotiation
-    fields: dict[str, Any] = field(default_factory=dict)  # values of other fields
+    fields: dict[str, Any] = field(default_factory=dict)  # values of fields that are not dials
 
 
 class TabView:
@@ -95,7 +95,7 @@ class TabView:
         self.error: TextElement
         self.on_nav: Callable[[], Any] = lambda: None  # updates the rest of the header
         self.ask_delete: Callable[[], Any] = lambda: None
-        self.changing = asyncio.Lock()  # held during a change, so that they are made in the user's order
+        self.changing = asyncio.Lock()  # held during a change, so that changes keep the user's order
 
     @property
     def workspace(self) -> Workspace:
@@ -121,7 +121,7 @@ class TabView:
         self.go(self.workspaces.saving.link(workspace).step)
 
     def show_table(self) -> None:
-        """Show the table that was opened, or the first page if a project waits for its table."""
+        """Show the table that was opened. If a project waits for another table, show the first page."""
         self.state.fields.clear()
         self.state.dials.clear()
         self.state.column = None
@@ -144,7 +144,7 @@ class TabView:
         self.error.set_visibility(True)
 
     def show_exception(self, error: Exception) -> None:
-        """Show an unexpected error. Only the text of a ShoalError is free of values of the table."""
+        """Show an exception. The text is shown only for a ShoalError: other texts may contain values."""
         if self.is_closed:
             self.refresh()
             return
@@ -222,7 +222,7 @@ class TabView:
     async def change(
         self, show_error: Callable[[str], Any], function: Callable[..., Any], *arguments: Any
     ) -> bool:
-        """Change the policy off the event loop, and redraw the step; return whether it was changed."""
+        """Change the policy in a thread, and redraw the step. Return whether the policy was changed."""
 
         def change() -> None:
             function(*arguments)
@@ -271,7 +271,7 @@ def next_button(tab: TabView, classes: str = "") -> None:
 async def run_in_thread(
     show_error: Callable[[str], Any], function: Callable[..., Any], *arguments: Any
 ) -> bool:
-    """Call a function off the event loop and show its error, if any; return whether it succeeded."""
+    """Call a function in a thread. If it fails, show its error. Return whether it succeeded."""
     try:
         await anyio.to_thread.run_sync(function, *arguments)
     except ShoalError as error:
@@ -325,7 +325,7 @@ class JobView:
         if last is not None and not last.ended:
             self.watch(last)
         elif last is not None and last.status == "failed" and kind == "open":
-            self.show_message(last.error)  # it may have failed before this view was created
+            self.show_message(last.error)  # the last job may have failed before this view was created
 
     def start(self, work: JobWork) -> None:
         self.watch(self.tab.workspaces.start(self.tab.state.workspace, self.kind, work))
@@ -387,7 +387,7 @@ class JobView:
 
 
 class JobForm(elements.Form):
-    """A form for a request to an API path that starts a job, with the progress of the job."""
+    """A form whose values are a request to an API path. The request starts a job; its progress is shown."""
 
     def __init__(self, tab: TabView, path: str, defaults: Mapping[str, Any]) -> None:
         super().__init__(tab.state.fields.setdefault(path, dict(defaults)))
@@ -395,7 +395,7 @@ class JobForm(elements.Form):
         self.job_view: JobView
 
     def add_job_view(self, on_done: Callable[[], Any] | None = None) -> None:
-        """Add the progress of the job; its result shows the step again unless `on_done` is given."""
+        """Add the progress of the job. At its end, call `on_done`, or show the step again if it is None."""
         after_job = on_done or self.tab.refresh
         self.job_view = JobView(self.tab, self.path, lambda _: after_job(), self.show_job_error)
 
@@ -418,7 +418,7 @@ class JobForm(elements.Form):
         self.job_view.start(work)
 
     def show_job_error(self, job: Job) -> bool:
-        """Show an error beside the field that caused it, if there is one."""
+        """Show an error beside the field that caused it. Return whether the form has this field."""
         name = "k" if job.field == "l" else job.field
         if name in self.fields:
             self.fields[name].set_error(job.error)

@@ -21,7 +21,7 @@ from shoal.workflow.utility.associations import contingency_table
 from shoal.workflow.utility.columns import BarCounts, ColumnUtility, bars_of, columns_table
 from shoal.workflow.utility.unwritten import UnwrittenUtility
 
-_SIZES = (1, 2, 5, 10, 20, 50, 100, 1_000)  # the smallest class size of each group
+_SIZES = (1, 2, 5, 10, 20, 50, 100, 1_000)  # the smallest class size of each bar
 _CLASSES = "class sizes"
 
 
@@ -134,7 +134,7 @@ class UtilityCard:
 
 
 class LiveUtilityCard:
-    """Distributions, class sizes and a two-way table of the shown node, or of a local recoding."""
+    """Distributions, class sizes and a two-way table for the shown node or for a local recoding."""
 
     def __init__(self, tab: TabView) -> None:
         self.tab = tab
@@ -165,7 +165,7 @@ class LiveUtilityCard:
                     self.tables = elements.box("tight scroll")
 
     async def toggle(self, event: Any) -> None:
-        """Compare when a user opens the card; a collapsed card costs nothing while dials move."""
+        """Compare when a user opens the card. A collapsed card computes nothing while dials move."""
         self.values["open"] = event.args is True
         await self.draw()
 
@@ -175,7 +175,7 @@ class LiveUtilityCard:
         await self.draw()
 
     def show(self, node: Mapping[str, int] | None, request: Request) -> None:
-        """Show a node under a request, or the local recoding of the request, if the card is open."""
+        """If the card is open, show a node under a request, or the local recoding of the request."""
         self.node, self.request = node, request
         self.draw_later()
 
@@ -184,12 +184,12 @@ class LiveUtilityCard:
         background_tasks.create(self.draw(), name="live utility")
 
     def end_search(self, _: object) -> bool:
-        """Remove the message about the running search; an error is shown below it."""
+        """Remove the message about the running search. An error of the search is shown below."""
         self.message.set_text("")
         return False
 
     async def draw(self) -> None:
-        """Compare in a thread, and show the result if the dials have not moved meanwhile."""
+        """Compare in a thread. Show the result, unless the dials have moved in the meantime."""
         node, request, local = self.node, self.request, self.is_local
         if request is None or not self.values["open"] or self.card.is_deleted:
             return

@@ -29,11 +29,11 @@ class Origin:
 
     @property
     def secure(self) -> bool:
-        """Whether browsers reach it over HTTPS."""
+        """Whether browsers reach the origin over HTTPS."""
         return self.scheme == "https"
 
     def __str__(self) -> str:
-        """Write it as browsers do in the Origin header: without the scheme's default port."""
+        """Write the origin as browsers do in the Origin header: without the scheme's default port."""
         name = f"[{self.name}]" if ":" in self.name else self.name
         return f"{self.scheme}://{name}" + ("" if self.port == _PORTS[self.scheme] else f":{self.port}")
 
@@ -83,7 +83,7 @@ def is_loopback(host: str) -> bool:
 
 
 class Served:
-    """The origins that are served; all others are refused, which prevents DNS rebinding."""
+    """The origins that the studio serves. It refuses any other origin, which prevents DNS rebinding."""
 
     def __init__(self, host: str, port: int, origins: Iterable[Origin] = ()) -> None:
         self.origins = tuple(origins)
@@ -95,7 +95,7 @@ class Served:
             self._names = {*LOOPBACK, socket.gethostname().lower(), socket.getfqdn().lower()}
 
     def match(self, host: str, scope: Scope, scheme: str | None = None) -> Origin | None:
-        """Return the origin that a Host header names, if it is served.
+        """Return the origin that a Host header names. Return None if the studio does not serve this origin.
 
         `scheme` is the scheme of the request that a trusted proxy received, if the proxy forwards it.
         """
@@ -135,7 +135,7 @@ class Proxies:
         self._networks = tuple(networks)
 
     def peer(self, scope: Scope, headers: Mapping[str, str]) -> Peer:
-        """Return the sender of a request; forwarded headers are ignored unless a trusted proxy sent them."""
+        """Return the sender of a request. Forwarded headers count only if a trusted proxy sent them."""
         source = str((scope.get("client") or ("",))[0])
         host = headers.get("host", "")
         if not self._is_trusted(source):
@@ -169,7 +169,7 @@ def without_forwarded(scope: Scope) -> None:
 
 
 def _split_host(host: str) -> tuple[str, int | None] | None:
-    """Split a Host header into a name and a port, if it is well-formed.
+    """Split a Host header into a name and a port. Return None if the header is malformed.
 
     >>> _split_host("LocalHost:80"), _split_host("[::1]"), _split_host("a@b"), _split_host("a:99999")
     (('localhost', 80), ('::1', None), None, None)

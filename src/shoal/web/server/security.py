@@ -1,10 +1,10 @@
 """Security: which requests the studio accepts, and what browsers may do with its responses.
 
 Every request and socket needs a session: a cookie, or `Authorization: Bearer` for programs. A session is
-opened by the token in the printed address, by the password, or by a user's name and password. Only read-only
-pages below /shared/ need none: each has its own token, which gives access to nothing else. The Host header
-must name an origin that is served, which prevents DNS rebinding. Requests from pages of other origins are
-refused. Requests that change something, and all sockets, must come from a page of the studio.
+opened by the token in the printed address, by the password, or by a user's name and password. Only the
+read-only pages below /shared/ need no session: each has its own token, which opens only this page. The Host
+header must name an origin that is served, which prevents DNS rebinding. Requests from pages of other origins
+are refused. Requests that change something, and all sockets, must come from a page of the studio.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ _ONCE = (
     "host", "origin", "authorization", "content-length", "sec-fetch-site", "sec-fetch-mode",
     "x-forwarded-host", "x-forwarded-proto",
 )  # fmt: skip
-_MOST_BYTES = 64 << 20  # limit of a request that is read into memory; uploads are not
-# NiceGUI writes scripts into its page and compiles templates in the browser; no other server is used.
+_MOST_BYTES = 64 << 20  # limit of a request body in memory; uploads are written to files
+# NiceGUI needs 'unsafe-inline' and 'unsafe-eval': its page has inline scripts and compiles templates.
 _POLICY = (
     "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval' blob:; "
     "style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; font-src 'self' data:; "
@@ -109,7 +109,7 @@ class Guard:
     async def with_session(
         self, scope: Scope, request: RequestInfo, receive: Receive, send: Send
     ) -> Response | None:
-        """Forward the request of a signed-in user to the application; return the response to any other."""
+        """Forward the request of a signed-in user to the application. Return the response to any other."""
         bearer = request.headers.get("authorization", "")
         session = self.keys.find(bearer[7:].strip()) if bearer[:7].lower() == "bearer " else None
         by_bearer = session is not None
@@ -149,7 +149,7 @@ class Guard:
 
         try:
             await self.app(scope, receiving, sending)
-        except Exception as error:  # its text and traceback may quote a value
+        except Exception as error:  # the error's text and traceback may quote a value
             if disconnected and not started:
                 return  # the client disconnected before there was a response
             _LOG.error("%s while answering", type_and_line(error))
@@ -159,7 +159,7 @@ class Guard:
 
 def with_headers(scope: Scope, send: Send) -> Send:
     """Return a `send` that adds the headers of every response."""
-    # The framework's files are the same for everybody and may be cached; nothing else may.
+    # Browsers may cache only the framework's files, which are the same for everybody.
     framework = str(scope.get("path", "")).startswith("/_nicegui/")
 
     async def sending(message: Message) -> None:
@@ -212,7 +212,7 @@ def _is_upload(scope: Scope) -> bool:
 
 
 def _is_foreign(scope: Scope, request: RequestInfo) -> bool:
-    """Return whether a page of another origin sent a request; following a link to the studio is allowed."""
+    """Return whether a page of another origin sent a request. Followed links to the studio do not count."""
     site, origin = request.headers.get("sec-fetch-site"), request.headers.get("origin")
     follows_link = request.headers.get("sec-fetch-mode") == "navigate" and not _changes(scope)
     if site in ("cross-site", "same-site") and not follows_link:
@@ -223,7 +223,7 @@ def _is_foreign(scope: Scope, request: RequestInfo) -> bool:
 
 
 def _bounded(receive: Receive, most: int) -> Receive:
-    """Return a `receive` that disconnects when the body exceeds the limit; Content-Length may be missing."""
+    """Return a `receive` that disconnects when the body exceeds the limit, also without Content-Length."""
     size = 0
 
     async def receiving() -> Message:
@@ -240,7 +240,7 @@ def _length(headers: Mapping[str, str]) -> int:
     return int(text) if text.isascii() and text.isdigit() else 0
 
 
-_EVENT = re.compile(r'42\d*\["event"')  # socket.io sends this for an action of the user, not for a heartbeat
+_EVENT = re.compile(r'42\d*\["event"')  # begins socket.io messages about actions of the user, not heartbeats
 
 
 @asynccontextmanager
@@ -309,7 +309,7 @@ def redact(text: str) -> str:
 
 
 def redact_record(record: logging.LogRecord) -> bool:
-    """Redact a log record; a filter for the loggers of servers and frameworks."""
+    """Redact a log record. This function is a filter for the loggers of servers and frameworks."""
     record.msg = redact(str(record.msg))
     if isinstance(record.args, dict):
         record.args = {name: _redacted(value) for name, value in record.args.items()}

@@ -16,8 +16,8 @@ from shoal.web.errors import Refused
 from shoal.web.server.origins import Origin, is_loopback
 from shoal.web.server.users import Users
 
-LIMIT = 10  # failures that a source may have in a period
-PERIOD = 60.0  # seconds
+LIMIT = 10  # maximum number of failures of a source in a period
+PERIOD = 60.0  # length of the period, in seconds
 _MOST_SOURCES = 10_000
 
 
@@ -42,7 +42,7 @@ class Attempts:
             return True
 
     def succeeded(self, source: str) -> None:
-        """Remove the last attempt of a source; earlier failures remain."""
+        """Remove the last attempt of a source from the failures. Earlier failures remain."""
         with self._lock:
             failures = self._recent(source)
             if failures:
@@ -60,7 +60,7 @@ class Attempts:
 
 
 def _network(source: str) -> str:
-    """Return the network that one person probably controls: an IPv4 address, or the /64 of an IPv6 address.
+    """Return the addresses that one person probably controls: an IPv4 address, or the /64 of an IPv6 address.
 
     >>> _network("192.0.2.7"), _network("2001:db8::7"), _network("::ffff:192.0.2.7"), _network("?")
     ('192.0.2.7', '2001:db8::/64', '192.0.2.7', '?')
@@ -97,7 +97,7 @@ def check_host(host: str, password: str | None, origins: Iterable[Origin] = (), 
 
 
 class Keys:
-    """The token, password or users that authorize sign-in, the open sessions, and the failed attempts."""
+    """The token, password or users file for sign-in, the open sessions, and the failed attempts."""
 
     def __init__(
         self,
@@ -123,7 +123,7 @@ class Keys:
     def session(
         self, *, token: str | None = None, password: str | None = None, user: str | None = None
     ) -> str | None:
-        """Open a session and return its secret; None if the token, password or user is wrong.
+        """Open a session and return its secret. Return None if the token, password or user is wrong.
 
         A token works once. With a users file this takes a tenth of a second or more.
         """
@@ -141,7 +141,7 @@ class Keys:
             return self.sessions.open(SINGLE_USER) if right else None
 
     def find(self, secret: str | None) -> UserSession | None:
-        """Return the open session of a secret, or None; users who were removed have no session."""
+        """Return the open session of a secret, or None. Sessions of removed users are ended first."""
         self._refresh_users()
         session = self.sessions.find(secret)
         self.renew_token()
@@ -152,7 +152,7 @@ class Keys:
         self.renew_token()
 
     def renew_token(self) -> None:
-        """Create a new token if no session is open and there is no token, password or users file."""
+        """Create a token if no session is open, and if there is no unused token, password or users file."""
         with self._lock:
             if self.token is not None or self.has_password or len(self.sessions):
                 return
@@ -166,7 +166,7 @@ class Keys:
 
 IDLE_MINUTES = 480
 USER = "shoal.user"  # the key in a request's scope that holds the name of the user
-_MAX_PER_USER = 100  # if a user opens more, the least recently used session ends
+_MAX_PER_USER = 100  # one more session ends the least recently used one
 
 
 @dataclass(eq=False)
@@ -177,7 +177,7 @@ class UserSession:
     digest: bytes  # hash of the secret that the browser or program holds
     used: float
     ended: bool = False
-    on_end: set[Callable[[], None]] = field(default_factory=set)  # called when it ends
+    on_end: set[Callable[[], None]] = field(default_factory=set)  # called when the session ends
 
 
 class Sessions:
@@ -223,7 +223,7 @@ class Sessions:
         session.used = self._clock()
 
     def seconds_left(self, session: UserSession) -> float:
-        """Return how long an idle session stays open; 0 if it has ended."""
+        """Return the seconds until the session ends if the user stays idle; 0 if it has ended."""
         return 0.0 if session.ended else max(0.0, session.used + self.idle_seconds - self._clock())
 
     def end(self, session: UserSession) -> None:

@@ -28,7 +28,7 @@ _HEADERS = {
 
 @dataclass(frozen=True)
 class SharedPage:
-    """A stored page and its workspace; the page is valid only while the workspace is open."""
+    """A stored page and its workspace. The page is valid only while the workspace is open."""
 
     digest: bytes  # hash of the token; the token itself is not stored
     workspace: str
@@ -40,7 +40,7 @@ class SharedPages:
     """The pages that are currently shared."""
 
     def __init__(self, is_open: Callable[[str], bool], clock: Callable[[], float] = time.monotonic) -> None:
-        self.attempts = Attempts(clock)  # separate from sign-in attempts, which wrong links must not block
+        self.attempts = Attempts(clock)  # not those of sign-in: wrong links must not block sign-in
         self._is_open, self._clock = is_open, clock
         self._pages: tuple[SharedPage, ...] = ()
         self._lock = threading.Lock()
@@ -76,7 +76,7 @@ class SharedPages:
         return self._clock() < page.expires and self._is_open(page.workspace)
 
     def respond(self, scope: Scope, source: str) -> Response | None:
-        """Answer a request below /shared/ without a login; return None for any other request."""
+        """Answer a request below /shared/, which needs no session. Return None for any other request."""
         path = str(scope["path"])
         if scope["type"] != "http" or not path.startswith(SHARED):
             return None

@@ -21,7 +21,7 @@ from shoal.web.server.sessions import Keys, UserSession
 _LOGIN = "/login"
 _LOGOUT = "/logout"
 _SESSION = "/api/session"
-_AT_ONCE = 2  # passwords that are hashed at the same time; each takes 32 MiB
+_AT_ONCE = 2  # maximum number of passwords hashed at the same time; each takes 32 MiB
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class SignIn:
         return _page(f"<p class=message role=status>{text}</p>", headers=cleared)
 
     def ask(self, request: RequestInfo) -> Response:
-        """Answer a request without a session; a browser gets a page that says how to sign in."""
+        """Answer a request without a session. A browser gets a page that says how to sign in."""
         if "text/html" not in request.headers.get("accept", ""):
             return refusal(401, "Sign in first: this needs a session.")
         if self.keys.has_password:
@@ -161,7 +161,7 @@ def _page(body: str, status: int = 200, headers: Mapping[str, str] | None = None
 
 @cache
 def _style() -> str:
-    """Return the style sheet; light or dark follows the system, because this page runs no script."""
+    """Return the style sheet. The system chooses light or dark, because this page runs no script."""
     text = (files("shoal") / "data" / "studio.css").read_text(encoding="utf-8")
     dark = re.search(r"body\.body--dark (\{[^}]*\})", text)
     assert dark
@@ -182,7 +182,7 @@ def cookie_of(headers: Mapping[str, str], origin: Origin) -> str | None:
 
 
 def _cookie_name(origin: Origin) -> str:
-    """Name the cookie after the port, because all ports share cookies; __Host- needs Secure."""
+    """Return a name with the port, because all ports of a host share cookies. __Host- requires HTTPS."""
     return f"{'__Host-' if origin.secure else ''}shoal-studio-{origin.port}"
 
 

@@ -1,7 +1,7 @@
 """The users file of the studio: one `name:password-hash` per line, hashed with scrypt.
 
-A hash is written in the PHC string format, `$scrypt$ln=15,r=8,p=3$SALT$KEY`, so its cost can be raised later
-without making older lines invalid.
+A hash is written in the PHC string format, `$scrypt$ln=15,r=8,p=3$SALT$KEY`. Each line contains its own cost,
+so a later version can raise the cost of new lines.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def hash_password(password: str) -> str:
 
 
 def password_matches(password: str, hashed: str) -> bool:
-    """Compare a password with a hash in constant time: a wrong password takes as long as the right one."""
+    """Compare a password with a hash. A wrong password takes as long as the right one."""
     match = _HASH.fullmatch(hashed)
     if match is None or len(password) > LONGEST_PASSWORD:
         return False
@@ -70,7 +70,7 @@ def password_matches(password: str, hashed: str) -> bool:
 
 
 def read_users(path: Path) -> dict[str, str]:
-    """Read a users file and return the hash of each name; reject a file that others can read or write."""
+    """Return the hash of each name in a users file. Reject a file that other users can read or write."""
     users: dict[str, str] = {}
     for number, line in enumerate(read_private(path).splitlines(), 1):
         if not line.strip() or line.startswith("#"):
@@ -88,7 +88,7 @@ def read_users(path: Path) -> dict[str, str]:
 
 
 def add_user(path: Path, name: str, password: str) -> bool:
-    """Add a user to a file and return whether the user was replaced. Only the owner can read a new file."""
+    """Add or replace a user; return whether the user was replaced. Only the owner can read a new file."""
     check_name(name)
     check_password(password)
     check_place(path)
@@ -101,7 +101,7 @@ def add_user(path: Path, name: str, password: str) -> bool:
 
 
 class Users:
-    """The users of a file, which is read again when it changes."""
+    """The users of a file. The file is read again when it changes."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
@@ -125,7 +125,7 @@ class Users:
         return {name for name, hashed in before.items() if self._hashes.get(name) != hashed}
 
     def authenticate(self, name: str, password: str) -> str | None:
-        """Return the user's name if the password is right; an unknown name takes equally long to check."""
+        """Return the user's name if the password is right, else None. An unknown name takes equally long."""
         name = name.strip().lower()
         hashed = self._hashes.get(name)
         matches = password_matches(password, hashed or self._unknown)
@@ -143,7 +143,7 @@ class Users:
 
 
 def read_private(path: Path, what: str = "users file", advice: str = _ADD) -> str:
-    """Read a file; reject it unless this user or root owns it and nobody else can read or write it."""
+    """Read a file that belongs to this user or root. Reject a file that anyone else can read or write."""
     try:
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
         with os.fdopen(descriptor, "rb") as file:
@@ -175,7 +175,7 @@ def _check_mode(path: Path, status: os.stat_result, what: str) -> None:
 
 def _derive(password: str, salt: bytes, cost: tuple[int, int, int]) -> bytes:
     log_n, r, p = cost
-    # NFKC: a password has the same bytes on every keyboard and system.
+    # NFKC: keyboards and systems encode the same characters differently.
     text = unicodedata.normalize("NFKC", password).encode("utf-8", "surrogatepass")
     n = 1 << log_n
     return hashlib.scrypt(text, salt=salt, n=n, r=r, p=p, maxmem=128 * r * (n + p + 2) + (1 << 20), dklen=32)

@@ -63,7 +63,7 @@ class DiagnosisCounts:
     def count(
         self, columns: Sequence[str], protection: Protection, progress: Progress | None = None
     ) -> Diagnosis:
-        """Count the combinations of some columns; reuse the counts of the last call if it was the same."""
+        """Count the combinations of some columns. The counts of the last call are cached."""
         table = self.draft.table
         with table.changes.lock:
             key, path = (table.revision, tuple(columns), protection), table.path
@@ -80,7 +80,7 @@ class RiskSummary:
 
     records: int
     classes: int
-    k: float  # or l, if a sensitive column was given; 0 if there is none
+    k: float  # l, if a sensitive column was given; 0 if a class satisfies no l
     unique: int
     highest: float  # risk of the most exposed record
     average: float
@@ -102,7 +102,7 @@ class Findings:
 
 
 class DiagnosisStep(Step[tuple[Findings, Diagnosis]]):
-    """The diagnosis of the quasi-identifiers without generalization."""
+    """The step that diagnoses the quasi-identifiers before any generalization."""
 
     missing_result = "Diagnose first."
 
@@ -134,7 +134,7 @@ class DiagnosisStep(Step[tuple[Findings, Diagnosis]]):
         """Find the risk, the smallest unsafe sets of columns and the largest safe ones.
 
         Without `columns`, the quasi-identifiers are diagnosed. With `sensitive`, k is the l of this column by
-        `diversity`; if `l` is also given, k is the class size, and every class must satisfy both.
+        `diversity`. If `l` is also given, k is the class size, and every class must satisfy both k and l.
         """
         table = self.draft.table
         chosen = table.require_quasi_identifiers("columns") if columns is None else tuple(columns)
@@ -180,7 +180,7 @@ class QuestionResult:
 
 
 class QuestionStep(Step[QuestionResult]):
-    """The last question and its answer; a question has its own columns, which may have any role."""
+    """The last question and its answer. A question names its columns, which may have any role."""
 
     missing_result = "Ask a question first."
 
@@ -222,9 +222,9 @@ class QuestionStep(Step[QuestionResult]):
     ) -> Answer:
         """Answer one of the questions of a diagnosis for any set of columns, whatever their roles are.
 
-        Without `columns` it is about the quasi-identifiers. With `sensitive`, k is the l of that column,
-        unless `l` is also given. `rows` writes the row numbers of affected records to a file: download
-        `affected-rows`.
+        Without `columns`, the question is about the quasi-identifiers. With `sensitive`, k is the l of that
+        column, unless `l` is also given. With `rows`, the row numbers of the affected records are written to
+        the download `affected-rows`.
         """
         protection = Protection(sensitive, diversity, c, l)
         chosen, key = self._columns(question, columns, protection, options), self.key()
@@ -245,7 +245,7 @@ class QuestionStep(Step[QuestionResult]):
         return answer
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the last answer; if it is a list of sets, at most 10,000 of them."""
+        """Return the last answer. A list of sets is cut after 10,000 sets."""
         values = self.required_result.answer.to_dict()
         if isinstance(values["answer"], list):
             values["answer"] = values["answer"][:_MOST_SETS]

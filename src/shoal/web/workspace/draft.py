@@ -51,7 +51,7 @@ class Snapshot:
 
 
 def raise_if_cancelled(progress: Progress | None) -> None:
-    """Report progress before a result is stored, which raises an exception in a cancelled job."""
+    """Raise an exception if the job was cancelled. Call this before a result is stored."""
     if progress:
         progress("keep", 0, None)
 
@@ -63,8 +63,8 @@ class PolicyDraft:
         self.table = table
         self._settings: dict[str, Any] = {}
         self._populations: set[str] = set()  # files named by the policy given on the command line
-        self._followed: tuple[int, str | None] = (0, None)  # a version and the preset that it follows
-        self._suggested = 0  # the version with the suggested roles and hierarchies
+        self._followed: tuple[int, str | None] = (0, None)  # a version of the draft, and its preset
+        self._suggested = 0  # the version that has the suggested roles and hierarchies
 
     def reset(self) -> None:
         """Restore the initial settings; the lock must be held."""
@@ -116,14 +116,14 @@ class PolicyDraft:
         }
 
     def _unit(self) -> dict[str, str]:
-        """Return the column by which k-anonymity counts persons, if a person may have several rows."""
+        """Return the option `unit` of k-anonymity if a person may have several rows, else nothing."""
         if self.table.inspection is None:
             return {}
         key = person_key_of(self.table.inspection.columns, self.table.roles)
         return {"unit": key.column} if key else {}
 
     def change(self, **settings: Any) -> None:
-        """Change some settings, all or none of them; None restores the default."""
+        """Change some settings. If one is invalid, none is changed. None restores the default."""
         for name in settings:
             if name not in SETTINGS:
                 raise UnknownName(name, "setting", SETTINGS)
@@ -135,7 +135,7 @@ class PolicyDraft:
             self.table.changes.add()
 
     def _check_change(self, settings: Mapping[str, Any]) -> None:
-        """Build the policy with changed settings; an error names the setting that it is about."""
+        """Build the policy to check changed settings. An error names the setting that caused it."""
         try:
             _ = self._build(settings)
         except ShoalError as error:
@@ -148,7 +148,7 @@ class PolicyDraft:
             raise
 
     def adopt(self, policy: Policy | str | Path) -> None:
-        """Replace the draft with a policy that names the columns of the table; its files are read now."""
+        """Replace the draft with a policy about the columns of the table. The policy's files are read now."""
         loaded = Policy.load(policy)
         population = loaded.population
         names = self.table.loaded.names
@@ -171,7 +171,7 @@ class PolicyDraft:
             self.table.changes.add()
 
     def adopt_yaml(self, text: str) -> None:
-        """Replace the draft with a policy in YAML; its hierarchy files must have been uploaded before."""
+        """Replace the draft with a policy in YAML. Its hierarchy files must have been uploaded before."""
         loaded = Policy.from_yaml(text, self.table.folder)
         self._check_models(loaded.models)
         for name in loaded.files:
@@ -202,7 +202,7 @@ class PolicyDraft:
         )
 
     def follow_preset(self, preset: str | None) -> None:
-        """Replace the draft with the policy of a preset, or with the suggested policy if it is None."""
+        """Replace the draft with the policy of a preset, or with the suggested policy if `preset` is None."""
         with error_field("preset"):
             text = preset_text(preset, self.table.loaded.columns)
         with self.table.changes.lock:
@@ -211,19 +211,19 @@ class PolicyDraft:
 
     @property
     def preset(self) -> str | None:
-        """The preset that was followed, if nothing has changed since."""
+        """The preset that the draft was made from; None if the draft has changed since then."""
         version, preset = self._followed
         return preset if version == self.table.changes.version else None
 
     def policy(self) -> Policy:
-        """Return the policy; raises NotReady if something is missing."""
+        """Return the policy. Raise NotReady if something is missing."""
         missing = self.missing()
         if missing:
             raise NotReady(missing)
         return self.table.changes.derive("policy", lambda: self._build({}))
 
     def build(self) -> Policy:
-        """Build the policy without checking the hierarchies; models are always checked."""
+        """Build the policy. The models are checked, but the hierarchies are not."""
         self._check_models(self.settings()["models"])
         return self._build({})
 
@@ -255,7 +255,7 @@ class PolicyDraft:
             return str(error)
         return None
 
-    # Keys of the state that results depend on: a result is valid while its key stays the same.
+    # A result is valid as long as the key of the state that it depends on does not change.
 
     def columns_key(self) -> object:
         """Return the key of results that depend on the table and its quasi-identifiers."""
@@ -340,7 +340,7 @@ def presets() -> list[PresetAnswer]:
 
 @contextmanager
 def _setting_error(name: str) -> Iterator[None]:
-    """Set the field of errors raised in the block to a setting, unless it already names a setting."""
+    """Set the field of errors raised in the block to a setting, unless the field is already a setting."""
     try:
         yield
     except ShoalError as error:
@@ -350,7 +350,7 @@ def _setting_error(name: str) -> Iterator[None]:
 
 
 def _groups(groups: Any) -> list[list[Any]]:
-    """Check the groups of columns that share their level."""
+    """Check the lists of columns that always have the same level."""
     if groups is None:
         return []
     if not isinstance(groups, list) or not all(isinstance(group, list) for group in groups):

@@ -1,6 +1,6 @@
-"""What a table and its release satisfy, their risk, attacks, the loss of utility, and advice.
+"""Steps that examine a table and its release: measures, risk, attack, utility, advice, and a check.
 
-Every step in this module examines the release, or the table and its release if there is one.
+A `ReleaseResult` needs a release. A `TableResult` examines the table and, if there is one, its release.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from shoal.workflow.risk.risk import Risk, risk
 from shoal.workflow.utility.utility import Utility, utility
 from shoal.workflow.verify import Verification, verify
 
-REVEALED = 20  # persons that an attack lists
+REVEALED = 20  # maximum number of persons that an attack lists
 
 
 class ReleaseResult(Step[T]):
-    """A step that examines the release; its result is valid until the release changes."""
+    """A step that examines the release. The result is valid until the release changes."""
 
     def __init__(self, draft: PolicyDraft, release: ReleaseStep) -> None:
         super().__init__(draft)
@@ -59,7 +59,7 @@ class TableResult(ReleaseResult[T]):
 
 
 class RiskOptions(TypedDict, total=False):
-    """The threshold, and the population or the share of it in the table."""
+    """The threshold, and the size of the population or the share of the population in the table."""
 
     threshold: Share | None
     population_size: Annotated[int, Field(ge=1, le=10**12)] | None
@@ -78,9 +78,9 @@ class RiskStep(TableResult[Risk]):
         progress: Progress | None = None,
         **options: Unpack[RiskOptions],
     ) -> Risk:
-        """Assess the risk of identification in the terms of regulators; with a release, before and after.
+        """Assess the risk of identification in the terms of regulators, for the table and its release.
 
-        `special_size` is the largest number of columns of special uniques; 0 skips the search for them.
+        `special_size` is the largest number of columns of special uniques. With 0, they are not searched.
         """
         table = self.draft.table
         with table.changes.lock:
@@ -123,10 +123,10 @@ class MeasureStep(TableResult[Measurements]):
         *,
         progress: Progress | None = None,
     ) -> Measurements:
-        """Measure what every class satisfies: k, l, t and so on; with a release, before and after.
+        """Measure what every class satisfies, such as k, l and t, in the table and its release.
 
-        Without `columns`, the classes are those of the quasi-identifiers. With them, only the table is
-        measured.
+        The classes are those of `columns`, by default of the quasi-identifiers. With `columns`, only the
+        table is measured.
         """
         table = self.draft.table
         with table.changes.lock:
@@ -142,12 +142,12 @@ class MeasureStep(TableResult[Measurements]):
 
 
 class AttackStep(ReleaseResult[Attack]):
-    """An attack on the release with a register; the register is not stored."""
+    """An attack on the release with a register. The register is not stored."""
 
     missing_result = "Attack first."
 
     def check(self, **_request: Any) -> None:
-        """Raise NotReady if there is no release, or if it consists of two tables."""
+        """Raise NotReady if there is no release, or if the release consists of two tables."""
         if self.release.required_result.separate_column:
             raise NotReady("The release is two tables, which cannot be attacked here.")
 
@@ -160,7 +160,7 @@ class AttackStep(ReleaseResult[Attack]):
         reveal: bool = False,
         progress: Progress | None = None,
     ) -> Attack:
-        """Join the release with the register by some columns; `reveal` lists persons who are singled out."""
+        """Join the release with the register on some columns. `reveal` lists persons who are singled out."""
         with self.draft.table.changes.lock:
             self.check()
             release, key = self.release.required_result, self.key()
@@ -173,13 +173,13 @@ class AttackStep(ReleaseResult[Attack]):
 
 
 class UtilityStep(ReleaseResult[Utility]):
-    """The loss of utility of the release: the one in its report, or one with another pair or target."""
+    """The loss of utility of the release, from its report or computed for another pair or target."""
 
     missing_result = "Release first."
 
     @property
     def result(self) -> Utility | None:
-        """The last comparison, or the one in the report."""
+        """The last comparison, or else the comparison in the report."""
         release = self.release.result
         return super().result or (release.utility if release else None)
 
@@ -192,7 +192,7 @@ class UtilityStep(ReleaseResult[Utility]):
     ) -> Utility:
         """Compare the table with its release to measure the loss of utility.
 
-        `pair` names two columns whose two-way table is counted; `target` a column that a classifier predicts.
+        `pair` names the two columns of a two-way table. `target` names a column that a classifier predicts.
         """
         with self.draft.table.changes.lock:
             release, key, path = self.release.required_result, self.key(), self.draft.table.path
@@ -214,7 +214,7 @@ class AdviceStep(ReleaseResult[tuple[Advice, ...]]):
         seconds: Annotated[float, Field(gt=0, le=60)] = SECONDS,
         progress: Progress | None = None,
     ) -> tuple[Advice, ...]:
-        """Measure what other recodings and small changes of the policy would retain; best first."""
+        """Measure what other recodings and small changes of the policy would retain. The best comes first."""
         with self.draft.table.changes.lock:
             release, key = self.release.required_result, self.key()
         return self._store(key, release.advice(seconds=seconds, progress=progress), progress)
@@ -225,7 +225,7 @@ class AdviceStep(ReleaseResult[tuple[Advice, ...]]):
         return {"retained": self.release.required_result.retained_overall, "advice": entries}
 
     def use(self, number: int) -> None:
-        """Adopt the policy of an entry of the advice as the draft; the search chooses the levels."""
+        """Replace the draft with the policy of an entry. The next search chooses the levels."""
         advice = self.required_result
         if not 0 <= number < len(advice):
             raise Refused(f"number must be below {len(advice)}, the number of entries.", "number")
@@ -235,7 +235,7 @@ class AdviceStep(ReleaseResult[tuple[Advice, ...]]):
 
 
 class CheckStep(Step[Verification]):
-    """The check of an uploaded release by the models of the current policy."""
+    """The step that checks an uploaded release against the models of the current policy."""
 
     missing_result = "Upload a release to check first."
 
@@ -245,7 +245,7 @@ class CheckStep(Step[Verification]):
         self.name = ""  # name of the file that was checked
 
     def run(self, path: Path, name: str, *, progress: Progress | None = None) -> Verification:
-        """Verify the release in a file, with the recipe of this release if there is one; delete the file."""
+        """Verify a release in a file, then delete it. If the workspace has a release, use its recipe."""
         with self.draft.table.changes.lock:
             policy, key, release = self.draft.policy(), self.key(), self.release.result
         try:

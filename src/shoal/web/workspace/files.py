@@ -17,12 +17,12 @@ from shoal.workflow.inspect import table_endings
 UPLOAD_ENDINGS = table_endings()
 FOLDER_ENDINGS = tuple(ending for ending in UPLOAD_ENDINGS if ending != ".txt")
 _PROGRAMS = {".xlsx": "Excel", ".sav": "SPSS", ".sas7bdat": "SAS", ".dta": "Stata"}
-_MAX_FILES = 1_000  # files that are listed to choose from
+_MAX_FILES = 1_000  # maximum number of files that are listed
 _WORKBOOK = ".xlsx"
 
 
 class Upload:
-    """A context manager that receives a file in chunks, and removes the file unless it is complete."""
+    """A context manager that receives a file in chunks. After an error, it removes the file."""
 
     def __init__(self, path: Path, name: str, limit: int) -> None:
         self.path = path
@@ -38,7 +38,7 @@ class Upload:
         return self
 
     def write(self, piece: bytes) -> None:
-        """Write a chunk; raises TooLarge if the file exceeds the limit."""
+        """Write a chunk. Raise TooLarge if the file exceeds the limit."""
         self.size += len(piece)
         if self.size > self.limit:
             raise TooLarge(f"The file is larger than {self.limit:,} bytes, which is the limit.", "file")
@@ -76,7 +76,7 @@ class DataFolder:
             for name in sorted(files):
                 path = Path(parent) / name
                 if name.lower().endswith(FOLDER_ENDINGS) and name[0] != "." and not path.is_symlink():
-                    with suppress(OSError):  # it may have been removed just now
+                    with suppress(OSError):  # the file may have been removed in the meantime
                         relative = path.relative_to(self.path).as_posix()
                         tables.append(FileAnswer(name=relative, size=path.stat().st_size))
                 if len(tables) == _MAX_FILES:
@@ -84,7 +84,7 @@ class DataFolder:
         return tables
 
     def resolve(self, name: str) -> Path:
-        """Return the path of a table; a path outside the folder is rejected, even if it exists."""
+        """Return the path of a table. Reject a path outside the folder, even if it exists."""
         if self.path is None:
             raise Refused(
                 "No folder was given to choose from. Start shoal studio with --folder, or upload a file.",
@@ -136,13 +136,13 @@ def is_workbook(path: Path) -> bool:
 
 
 def sheets_of(path: Path) -> list[WorkbookSheet]:
-    """Return the non-empty sheets of a workbook; limits on its size apply."""
+    """Return the non-empty sheets of a workbook. A workbook above the size limits is refused."""
     _check_workbook(path)
     return list_sheets(path)
 
 
 def needs_choice(sheets: list[WorkbookSheet]) -> bool:
-    """Return whether a person should choose: there are several sheets, or rows above the column names."""
+    """Return whether to ask for the sheet: there are several, or rows above the column names."""
     return len(sheets) > 1 or any(sheet.header_row > 1 for sheet in sheets)
 
 

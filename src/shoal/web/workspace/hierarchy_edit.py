@@ -1,7 +1,7 @@
 """Edit a hierarchy: groups of values as a tree, bands of numbers by their limits. Levels are always nested.
 
-A change returns another grouping, or other limits; nothing is changed in place. The result is written as a
-hierarchy of a policy: `tree` or `cuts`.
+Each function returns a new grouping or new limits and changes nothing in place. The result is written as a
+hierarchy of a policy: `tree` for groups, `cuts` for bands.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class ValueLevel:
 
 @dataclass(frozen=True)
 class ValueGrouping:
-    """The values of a column and levels of groups. Each level groups the groups of the level below."""
+    """The values of a column, and levels of groups. Each level merges groups of the level below."""
 
     values: tuple[str, ...]
     levels: tuple[ValueLevel, ...]
@@ -63,7 +63,7 @@ class ValueGrouping:
 
 
 def grouping_of(hierarchy: Hierarchy) -> ValueGrouping:
-    """Return the groups of a hierarchy below its top; if there are none, one level of single values."""
+    """Return the levels of a hierarchy without its top. If no level is left, add one of single values."""
     values = [n for n in range(len(hierarchy.labels[0])) if n != hierarchy.null]
     codes, levels = values, []
     for level in range(1, hierarchy.height + 1):
@@ -83,7 +83,7 @@ def grouping_of(hierarchy: Hierarchy) -> ValueGrouping:
 def move(
     grouping: ValueGrouping, level: int, items: Sequence[int], group: int | None, label: str = ""
 ) -> ValueGrouping:
-    """Move items of a level into a group; if `group` is None, into a new group with this label."""
+    """Move items of a level into a group. If `group` is None, move them into a new group with this label."""
     chosen = grouping.levels[level - 1]
     _check_numbers(items, len(chosen.parents))
     if not items:
@@ -112,7 +112,7 @@ def rename(grouping: ValueGrouping, level: int, group: int, label: str) -> Value
 
 
 def merge(grouping: ValueGrouping, level: int, groups: Sequence[int]) -> ValueGrouping:
-    """Merge groups into the first of them, which keeps its label."""
+    """Merge groups into one group, which has the label of the first group."""
     chosen = grouping.levels[level - 1]
     _check_numbers(groups, len(chosen.labels))
     if len(set(groups)) < 2:
@@ -140,7 +140,7 @@ def add_level(grouping: ValueGrouping) -> ValueGrouping:
 
 
 def remove_level(grouping: ValueGrouping, level: int) -> ValueGrouping:
-    """Remove a level; the level above then groups its items."""
+    """Remove a level. The level above then groups the items of the removed level."""
     if len(grouping.levels) == 1:
         raise Refused("This is the only level. Choose the builder 'flat' to have none.", "level")
     levels = list(grouping.levels)
@@ -192,14 +192,14 @@ def _check_numbers(numbers: Sequence[int], size: int) -> None:
         raise Refused("There is no such group any more. Reload the page.", "groups")
 
 
-# Bands of numbers: the limits of each level from 1 up, in ascending order. Every limit of a level is also one
-# of the level below.
+# Bands of numbers: for each level from 1 upward, its limits in ascending order. Every limit of a level is
+# also a limit of the level below.
 
 BandLimits = tuple[tuple[Decimal, ...], ...]
 
 
 def limits_of(hierarchy: Hierarchy) -> BandLimits:
-    """Return where bands begin at each level, without the top; empty if the groups are not bands."""
+    """Return where bands begin at each level below the top. Return () if the groups are not bands."""
     bounds = hierarchy.bounds or ()
     levels = [{low for low, _ in level if low is not None} for level in bounds[1:]]
     while levels and not levels[-1]:
@@ -210,19 +210,19 @@ def limits_of(hierarchy: Hierarchy) -> BandLimits:
 
 
 def move_limit(limits: BandLimits, old: Decimal, new: Decimal) -> BandLimits:
-    """Move a limit at all levels that have it."""
+    """Move a limit at all levels that contain it."""
     return tuple(tuple(sorted({new if limit == old else limit for limit in level})) for level in limits)
 
 
 def add_limit(limits: BandLimits, level: int, new: Decimal) -> BandLimits:
-    """Add a limit to a level, and to those below."""
+    """Add a limit to a level and to all levels below."""
     return tuple(
         tuple(sorted({*known, new})) if number <= level else known for number, known in enumerate(limits, 1)
     )
 
 
 def remove_limit(limits: BandLimits, level: int, old: Decimal) -> BandLimits:
-    """Remove a limit from a level, and from those above; a level without limits is removed."""
+    """Remove a limit from a level and from all levels above. A level without limits is removed."""
     changed = (
         tuple(limit for limit in known if limit != old) if number >= level else known
         for number, known in enumerate(limits, 1)
@@ -231,7 +231,7 @@ def remove_limit(limits: BandLimits, level: int, old: Decimal) -> BandLimits:
 
 
 def add_limit_level(limits: BandLimits, positions: FloatArray) -> BandLimits:
-    """Add a level with every second limit of the level below; the first level has three limits."""
+    """Add a level with every second limit of the level below. If there is no level, add three limits."""
     if limits:
         return (*limits, limits[-1][1::2]) if len(limits[-1]) > 1 else limits
     low, high = float(np.nanmin(positions)), float(np.nanmax(positions))
@@ -240,7 +240,7 @@ def add_limit_level(limits: BandLimits, positions: FloatArray) -> BandLimits:
 
 
 def rounded(number: float, positions: FloatArray) -> Decimal:
-    """Round a number to a precision that suits the column's numbers; integers if all of them are integers.
+    """Round a number to a precision that suits the column's numbers: to an integer if all are integers.
 
     >>> rounded(17.6, np.array([1.0, 90.0])), rounded(0.123456, np.array([0.5, 1.25]))
     (Decimal('18'), Decimal('0.123'))
@@ -254,7 +254,7 @@ def rounded(number: float, positions: FloatArray) -> Decimal:
 
 
 def cuts_spec(limits: BandLimits, old: Any) -> dict[str, Any]:
-    """Return the hierarchy as a policy writes it, with the options of the old one that `cuts` also has."""
+    """Return the hierarchy as a policy writes it. Options of the old hierarchy that `cuts` has are kept."""
     shared_options = {name: old[name] for name in _KEPT if isinstance(old, Mapping) and name in old}
     return {"cuts": [[_number(limit) for limit in level] for level in limits], **shared_options}
 
@@ -264,7 +264,7 @@ def _number(limit: Decimal) -> int | float:
 
 
 def histogram(positions: FloatArray, counts: IntArray, bins: int = 48) -> tuple[list[int], float, float]:
-    """Return the number of records per bin and the ends of the scale; few integers get one bin each."""
+    """Return the records per bin and the ends of the scale. If there are few integers, each gets a bin."""
     known = ~np.isnan(positions)
     numbers, weights = positions[known], counts[known]
     low, high = floor(float(numbers.min())), float(numbers.max())

@@ -11,7 +11,7 @@ from shoal.web.workspace.draft import CachedResult, PolicyDraft, Snapshot
 from shoal.web.workspace.negotiation import NegotiationStep
 from shoal.web.workspace.table import Decisions
 
-MAX_STATES = 50  # states that are kept; the oldest are removed
+MAX_STATES = 50  # maximum number of states; the oldest are removed
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class HistoryState:
 
 @dataclass(frozen=True)
 class HistoryAnswer:
-    """The changes that undo and redo apply to; null: nothing can be undone or redone."""
+    """The changes that the next undo and redo apply to; null if there is no such change."""
 
     undo: str | None
     redo: str | None
@@ -35,14 +35,14 @@ class HistoryAnswer:
 class History:
     """The last states of the draft, and the position of the current one.
 
-    A state is recorded when the outermost `with` block of the lock ends, so one action is one entry.
+    A state is recorded when the outermost `with` block of the lock ends. One action is therefore one entry.
     """
 
     def __init__(self, draft: PolicyDraft, negotiation: NegotiationStep) -> None:
         self.draft, self.negotiation = draft, negotiation
         self.states: list[HistoryState] = []
         self.position = -1
-        self.edits = 0  # counts the changes that a person made, undo and redo included
+        self.edits = 0  # number of changes by the user, including undo and redo
         self.on_change: list[Callable[[], None]] = []
         self._revision = 0  # revision of the table
         draft.table.changes.on_release.append(self.record)
@@ -104,7 +104,7 @@ class History:
         self.negotiation.chosen = state.node
 
     def add_edit(self) -> None:
-        """Count a change that a person made, and notify the listeners."""
+        """Count a change by the user, and notify the listeners."""
         self.edits += 1
         for listener in self.on_change:
             listener()
@@ -118,7 +118,7 @@ class History:
 
 
 def change_label(before: HistoryState, after: HistoryState) -> str:
-    """Describe what differs between two states, such as "role of sex"; "" if nothing does."""
+    """Describe what differs between two states, such as "role of sex". Return "" if nothing differs."""
     parts = _column_changes(before.snapshot.table, after.snapshot.table)
     old, new = before.snapshot.settings, after.snapshot.settings
     names = [name for name in {**old, **new} if old.get(name) != new.get(name)]

@@ -21,12 +21,12 @@ from shoal.workflow.session import interruptible_sessions
 
 Status = Literal["waiting", "running", "done", "failed", "cancelled"]
 
-AT_ONCE = 3  # a user with a running job may start another only while fewer than this run in total
-MOST = 8  # running jobs in total, not counting abandoned ones
+AT_ONCE = 3  # a user's second job waits until fewer than this many jobs run in total
+MOST = 8  # maximum number of running jobs; abandoned jobs do not count
 
 
 class Slots:
-    """The slots of jobs that run, wait, or were abandoned and have not ended."""
+    """The slots of jobs that wait or run, and of abandoned jobs whose threads have not ended."""
 
     def __init__(self, at_once: int = AT_ONCE, most: int = MOST) -> None:
         self.at_once = at_once
@@ -35,7 +35,7 @@ class Slots:
         self._slots: list[Slot] = []  # in the order of their requests
 
     def request(self, user: str) -> Slot:
-        """Request a slot; the job waits until it is assigned."""
+        """Request a slot. The job waits until the slot is assigned."""
         with self.changed:
             slot = Slot(self, user)
             self._slots.append(slot)
@@ -43,19 +43,19 @@ class Slots:
         return slot
 
     def remove(self, slot: Slot) -> None:
-        """Free a slot; `changed` must be held."""
+        """Free a slot. The lock of `changed` must be held."""
         if slot in self._slots:
             self._slots.remove(slot)
             self.assign()
 
     def assign(self) -> None:
-        """Assign slots to waiting jobs; `changed` must be held."""
+        """Let waiting jobs run if possible. The lock of `changed` must be held."""
         while (slot := self._next()) is not None:
             slot.state = "running"
         self.changed.notify_all()
 
     def may_abandon(self, user: str) -> bool:
-        """Return whether one more job of a user may be abandoned; `changed` must be held."""
+        """Return whether one more job of a user may be abandoned. The lock of `changed` must be held."""
         counts = self._count("abandoned")
         return counts[user] < self.at_once and counts.total() < self.most
 
@@ -64,7 +64,7 @@ class Slots:
         waiting = [slot for slot in self._slots if slot.state == "waiting"]
         if not waiting or running.total() >= self.most:
             return None
-        slot = min(waiting, key=lambda slot: running[slot.user])  # the oldest on a tie
+        slot = min(waiting, key=lambda slot: running[slot.user])  # of several, the oldest
         return slot if not running[slot.user] or running.total() < self.at_once else None
 
     def _count(self, state: str) -> Counter[str]:
@@ -92,7 +92,7 @@ class Slot:
                 self.leave()
 
     def abandon(self) -> None:
-        """Free the slot although the thread still runs, unless too many abandoned threads still run."""
+        """Free the slot while its thread still runs, unless there are too many such threads."""
         with self._slots.changed:
             if self.state == "running" and self._slots.may_abandon(self.user):
                 self.state = "abandoned"
@@ -106,7 +106,7 @@ class Slot:
 
 JobWork = Callable[[Progress], Any]
 
-_REMEMBERED = 50  # ended jobs of a workspace whose status is kept
+_REMEMBERED = 50  # ended jobs per workspace whose status is kept
 PATIENCE = 1.0  # seconds that a cancelled job has to stop before it is abandoned
 _INTERRUPT_EVERY = 0.05  # seconds between two interrupts of a cancelled job
 _LARGEST = (1 << 53) - 1  # the largest integer that a browser reads exactly
@@ -141,11 +141,11 @@ class Job:
 
     @property
     def ended(self) -> bool:
-        """Whether it is done, failed or cancelled."""
+        """Whether the job is done, failed or cancelled."""
         return self._ended.is_set()
 
     def cancel(self) -> None:
-        """Cancel the job: interrupt its queries, and raise at its next report of progress.
+        """Cancel the job: interrupt its queries. Its next report of progress raises an exception.
 
         A job that does not end within PATIENCE is abandoned: it frees its slot, and its result is discarded.
         """
@@ -156,7 +156,7 @@ class Job:
         threading.Thread(target=self._stop_work, name=f"shoal-stop-{self.kind}", daemon=True).start()
 
     def _stop_work(self) -> None:
-        """Interrupt repeatedly until the thread has ended, because a query may start after an interrupt."""
+        """Interrupt repeatedly until the thread has ended: a query may start after an interrupt."""
         patience = time.monotonic() + PATIENCE
         self._stop_query()
         while not self._thread_ended.wait(_INTERRUPT_EVERY):
@@ -194,7 +194,7 @@ class Job:
         self._end("failed", error=error, **values)
 
     def report(self, phase: str, done: int, total: int | None) -> None:
-        """Record progress; raises Cancelled in a cancelled job."""
+        """Record progress. Raise Cancelled if the job was cancelled."""
         if self._cancel.is_set():
             raise Cancelled
         self.phase, self.done = phase, min(int(done), _LARGEST)
@@ -225,7 +225,7 @@ class Job:
             self._fail(message(error, "web"), field=error.field, nearest=nearest)
         except MemoryError:
             self._fail("There is not enough memory for this. Use fewer columns or fewer levels.")
-        except Exception as error:  # its text may quote a value
+        except Exception as error:  # the error's text may quote a value
             self._fail(unexpected_message(error))
         finally:
             self.slot.leave()
@@ -247,7 +247,7 @@ class Jobs:
             for other in self._jobs.values():
                 if (other.workspace, other.kind) == (workspace, kind):
                     other.cancel()
-                    other.result = None  # it may be large
+                    other.result = None  # the result may be large
             self._jobs[job.id] = job
             ended = [job.id for job in self._jobs.values() if job.workspace == workspace and job.ended]
             for name in ended[:-_REMEMBERED]:
@@ -256,7 +256,7 @@ class Jobs:
         return job
 
     def job(self, workspace: str, name: str) -> Job:
-        """Return a job of a workspace; raises Unknown for a job of another one."""
+        """Return a job of a workspace. Raise Unknown for a job of another workspace."""
         job = self._jobs.get(name)
         if job is None or job.workspace != workspace:
             raise Unknown("There is no such job. The state of a workspace lists its jobs.", "job")
@@ -272,7 +272,7 @@ class Jobs:
             job.cancel()
 
     def remove(self, workspace: str) -> list[Job]:
-        """Cancel and forget all jobs of a workspace; return those whose threads have not ended."""
+        """Cancel and forget all jobs of a workspace. Return the jobs whose threads have not ended."""
         with self._lock:
             jobs = [job for job in self._jobs.values() if job.workspace == workspace]
             for job in jobs:

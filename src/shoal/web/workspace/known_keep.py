@@ -17,7 +17,7 @@ from shoal.workflow.session import session
 
 @dataclass(frozen=True)
 class KnownKeepAnswer:
-    """The answers that the policy was made from, notes about them, and whether they can be undone."""
+    """The answers that the policy was made from, notes on the answers, and whether undo is possible."""
 
     known: tuple[str, ...] | None
     keep: tuple[str, ...]
@@ -26,7 +26,7 @@ class KnownKeepAnswer:
 
 
 class KnownKeepStep:
-    """The answers to the two questions, and the draft as it was before them."""
+    """The answers to the two questions, and the draft as it was before the answers."""
 
     def __init__(self, draft: PolicyDraft) -> None:
         self.draft = draft

@@ -18,7 +18,7 @@ from shoal.workflow.profile.offer import PrivacyLevel
 from shoal.workflow.profile.profile import Profile
 from shoal.workflow.search import Recoded
 
-MAX_POINTS = 1_500  # a browser draws them again at every move of a dial
+MAX_POINTS = 1_500  # a browser redraws all points at every move of a dial
 
 
 @dataclass(frozen=True)
@@ -58,11 +58,11 @@ class HeightRow:
 
 @dataclass(frozen=True)
 class Example:
-    """The quasi-identifiers of a record before and after; it contains values of the table."""
+    """The quasi-identifiers of a record before and after recoding. They are values of the table."""
 
     before: tuple[str, ...]
     after: tuple[str, ...]
-    alike: float  # number of records in its class, or the l of the class if only l is required
+    alike: float  # size of the record's class, or the class's l if only l is required
     suppressed: bool
 
 
@@ -72,10 +72,10 @@ def lattice_view(
     most: int = MAX_POINTS,
     keep: Iterable[int] = (),
 ) -> LatticeView:
-    """Return each node and the number of records it suppresses; more than `most` nodes are grouped into runs.
+    """Return each node with the number of records that it suppresses.
 
-    A run has nodes of one height. It is represented by the node that suppresses fewest records, or the node
-    whose index is in `keep`.
+    More than `most` nodes are grouped into runs of nodes of the same height. A run is represented by its node
+    whose index is in `keep`, or else by the node that suppresses the fewest records.
     """
     suppressed = profile.by_privacy(privacy)
     lattice, heights = profile.lattice, profile.heights
@@ -104,7 +104,7 @@ def lattice_view(
 
 
 def _runs(sizes: NDArray[np.int64], most: int) -> NDArray[np.int64]:
-    """Split the nodes of each height into equal runs, at most `most` in total; return where they begin.
+    """Split the nodes of each height into equal runs, at most `most` in total. Return where the runs begin.
 
     The number of runs of a height grows with the square root of its size, which keeps the lattice's shape.
 
@@ -152,7 +152,7 @@ def levels_of(profile: Profile, node: Mapping[str, int]) -> tuple[int, ...]:
 
 
 def loss_by_column(profile: Profile, node: Mapping[str, int], metric: str | None = None) -> dict[str, Any]:
-    """Return the loss of each column at a node, also as a share of the column's largest loss."""
+    """Return the loss of each column at a node, as a number and as a share of the column's largest loss."""
     levels = levels_of(profile, node)
     default = profile.defaults.metric if profile.defaults.metric in profile.losses else "non-uniform-entropy"
     name = metric or default or "non-uniform-entropy"
@@ -167,7 +167,7 @@ def loss_by_column(profile: Profile, node: Mapping[str, int], metric: str | None
 
 
 def class_figures(profile: Profile, node: Mapping[str, int], privacy: PrivacyLevel) -> tuple[float, int, int]:
-    """Return a node's retained share, and the smallest size and the number of its unsuppressed classes."""
+    """Return a node's retained share, and the smallest size and the number of its released classes."""
     classes = _problem(profile).classes(levels_of(profile, node))
     released_sizes = classes.sizes[~np.array(_measured(profile, classes, privacy)[1], np.bool_)]
     retained = retained_by_column(profile, node, privacy)
@@ -233,7 +233,7 @@ def _problem(profile: Profile) -> Problem:
 def _measured(
     profile: Profile, classes: Classes, privacy: PrivacyLevel
 ) -> tuple[list[int | float], list[bool]]:
-    """Return the size of each class (its l if no k is required), and whether it violates k or l."""
+    """Return the size of each class (its l, if no k is required), and whether the class violates k or l."""
     violating = classes.sizes < (privacy.k or 1)
     class_values: list[int | float] = classes.sizes.tolist()
     if privacy.l is not None:

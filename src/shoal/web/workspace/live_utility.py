@@ -21,7 +21,7 @@ LOCAL_SECONDS = 10.0  # the time limit of a search for a local recoding
 
 @dataclass(frozen=True)
 class LocalAnswer:
-    """A local recoding for a request of a negotiation; it is not written to a file."""
+    """A local recoding for a request of a negotiation, in memory only."""
 
     request: Request
     preview: ReleasePreview
@@ -29,12 +29,12 @@ class LocalAnswer:
 
 
 class LiveUtility:
-    """Compares the table with a node, or with a local recoding, for the last request."""
+    """Compares the table with its recoding at a node, or with a local recoding."""
 
     def __init__(self, draft: PolicyDraft, negotiation: NegotiationStep) -> None:
         self.draft, self.negotiation = draft, negotiation
         self.pair: tuple[str, str] | None = None  # the columns of the two-way table
-        self.local: LocalAnswer | None = None  # for the last request
+        self.local: LocalAnswer | None = None  # the last one that was searched
 
     def of_node(self, node: Mapping[str, int], request: Request) -> UnwrittenUtility:
         """Compare the table with a node under the k, l and limit of a request."""
@@ -42,7 +42,7 @@ class LiveUtility:
         return self._of(lattice.recoded_at(profile, node, request.privacy))
 
     def of_local(self, request: Request) -> UnwrittenUtility | None:
-        """Compare the table with the local recoding of a request; None if it has not been searched."""
+        """Compare the table with the local recoding of a request. None if there was no search for it."""
         local = self.local
         return self._of(local.recoded) if local is not None and local.request == request else None
 

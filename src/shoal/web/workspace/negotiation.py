@@ -35,7 +35,7 @@ class NegotiationStep:
         self.log = NegotiationLog()
 
     def lattice_size(self) -> int:
-        """Return the number of nodes of the lattice; columns that share their level count once."""
+        """Return the number of nodes of the lattice. Columns that always have the same level count as one."""
         policy, table = self.draft.policy(), self.draft.table
         heights = {row.column: row.height or 0 for row in table.rows(table.quasi_identifiers)}
         for _, *others in policy.same_level:
@@ -91,11 +91,11 @@ class NegotiationStep:
 
     @property
     def answer(self) -> Negotiation | None:
-        """The last answer; None if it is not for the current lattice."""
+        """The last answer; None if the lattice has changed since then."""
         return self._answer.get(self.draft.lattice_key())
 
     def offer(self, kind: str, column: str | None = None) -> Offer:
-        """Return an offer of the last answer; for the kind `column`, the offer for that column."""
+        """Return an offer of the last answer. The kind `column` has one offer for each column."""
         answer = self.answer
         if answer is None:
             raise NotReady("Negotiate first.")
@@ -111,7 +111,7 @@ class NegotiationStep:
         return offer
 
     def take(self, offer: Offer | Mapping[str, Any]) -> dict[str, int]:
-        """Copy k or l, limit and levels of an offer to the policy, and choose its node for the release."""
+        """Copy an offer's k or l, limit and levels to the policy, and choose its node for the release."""
         policy, levels = adopted(self.draft.policy(), offer)
         node = self._checked_node(levels)
         with self.draft.table.changes.lock:
@@ -121,7 +121,7 @@ class NegotiationStep:
         return node
 
     def not_taken(self) -> str | None:
-        """Return a message if the last request was possible but its answer was not taken, else None."""
+        """Return a message if the last request was possible but its answer was not taken, or else None."""
         answer, current = self.answer, self.profile
         if answer is None or answer.exact is None or current is None:
             return None
@@ -133,7 +133,7 @@ class NegotiationStep:
         return f"What you negotiated ({requested}) was not taken; the release follows the policy: {policy}."
 
     def choose_node(self, node: Mapping[str, int] | None) -> None:
-        """Choose the node of the release; None lets the search choose it."""
+        """Choose the node of the release. With None, the search chooses it."""
         key = None if node is None else self.draft.lattice_key()
         chosen = CachedResult(key, None if node is None else self._checked_node(node))
         with self.draft.table.changes.lock:
@@ -146,11 +146,11 @@ class NegotiationStep:
 
     @property
     def node(self) -> dict[str, int] | None:
-        """The chosen node; None if it is not for the current lattice."""
+        """The chosen node; None if the lattice has changed since then."""
         return self.chosen.get(self.draft.lattice_key())
 
     def privacy(self, **strength: Any) -> PrivacyLevel:
-        """Return the required k, l or both; by default, those of the last request or of the policy."""
+        """Return the required k, l or both. The default is from the last request, or else from the policy."""
         if all(value is None for value in strength.values()) and self.answer is not None:
             return self.answer.request.privacy
         return privacy_of(self.tabulated, **strength)
@@ -161,7 +161,7 @@ def _differences(
 ) -> list[tuple[str, ...]]:
     """Return a pair of texts (requested, policy) for each setting in which the request differs.
 
-    Levels are left out if they are `fixed` to those of the answer.
+    With `fixed`, the levels of the release are those of the answer, so levels are not compared.
     """
     policy, lattice, privacy = profile.defaults, profile.lattice, request.privacy
     pairs: list[tuple[str, ...]] = []
@@ -169,7 +169,7 @@ def _differences(
         k = _least_of(policy, "k-anonymity", None, None)
         k = int(policy.least) if not k and policy.model == "k" else k
         pairs.append((f"k {privacy.k:,}", f"k {k:,}" if k else "no k"))
-    if privacy.l is not None:  # a policy with only one sensitive column need not name it
+    if privacy.l is not None:  # a model need not name the only sensitive column
         kind = "" if privacy.diversity == "distinct" else f"{privacy.diversity} "
         suffix = f" of {privacy.sensitive}"
         l = _least_of(policy, MODEL_NAMES[privacy.diversity], privacy.sensitive, privacy.c)
@@ -188,6 +188,6 @@ def _differences(
 
 
 def _least_of(policy: PolicyDefaults, name: str, column: str | None, c: float | None) -> float:
-    """Return the largest k (or l) that the policy requires, or 0."""
+    """Return the largest k (or l) that a model of the policy requires, or 0."""
     models = (m for m in policy.models if m.name == name and m.column in (None, column) and m.c == c)
     return max((model.least or 0 for model in models), default=0)

@@ -20,7 +20,7 @@ from shoal.workflow.profile.offer import Offer
 from shoal.workflow.release.spreadsheet import safe_cell
 
 MAX_ENTRIES = 1_000  # older entries are removed
-_MERGE_SECONDS = 2.0  # a request within this time replaces the last one: moving a slider adds one entry
+_MERGE_SECONDS = 2.0  # a request within this time replaces the last one, so a moved slider adds one entry
 _ColumnTexts = Annotated[str, Field(max_length=1_000_000)]  # a phrase that describes the levels
 
 
@@ -53,7 +53,7 @@ class NegotiationLog:
         self.entries, self._last_request = tuple(entries)[-MAX_ENTRIES:], self._clock() - _MERGE_SECONDS
 
     def add_answer(self, answer: Negotiation, heights: Mapping[str, int], names: LevelNames) -> None:
-        """Add a request and its answer, unless it repeats the last one."""
+        """Add a request and its answer, unless the last entry is the same."""
         request, exact = answer.request, answer.exact
         lower = {name: level for name, level in request.max_level.items() if level < heights.get(name, 0)}
         entry = LogEntry(
@@ -84,7 +84,7 @@ class NegotiationLog:
         self._add(entry, self.entries)
 
     def add_chosen(self, node: Mapping[str, int] | None, names: LevelNames) -> None:
-        """Add an entry for the node that was chosen for the release; None leaves the choice to the search."""
+        """Add an entry for the node that was chosen for the release; None if the search will choose it."""
         columns = "left to the search" if node is None else names.describe(node)
         self._add(LogEntry(_now(), "chosen", columns=columns), self.entries)
 
@@ -92,7 +92,7 @@ class NegotiationLog:
         self.entries = (*entries, entry)[-MAX_ENTRIES:]
 
     def to_csv(self) -> str:
-        """Return the log as CSV, with cells escaped so that a spreadsheet runs none as a formula."""
+        """Return the log as CSV. Cells are escaped, so that a spreadsheet does not run them as formulas."""
         text = io.StringIO(newline="")
         writer = csv.writer(text)
         writer.writerow([field.name for field in fields(LogEntry)])

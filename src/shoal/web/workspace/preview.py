@@ -68,7 +68,7 @@ def search_preview(
 
 
 class PreviewStep(Step[ReleasePreview]):
-    """The search of a release under the current policy, at the chosen node."""
+    """The step that runs the search of a release under the current policy, at the chosen node."""
 
     missing_result = "Preview first."
 
@@ -94,7 +94,7 @@ class PreviewStep(Step[ReleasePreview]):
         return self._store(key, preview, progress)
 
     def repeats_policy(self, request: Request) -> bool:
-        """Return whether a request has the same settings as the policy."""
+        """Return whether all settings of a request equal those of the policy."""
         profile = self.negotiation.profile
         if profile is None:
             return False
@@ -105,12 +105,12 @@ class PreviewStep(Step[ReleasePreview]):
         return same and request.prefer == "loss" and dict(request.max_level) == allowed
 
     def of_request(self, request: Request) -> ReleasePreview | None:
-        """Return the preview if a request has the same settings as the policy, else None."""
+        """Return the preview if all settings of a request equal those of the policy, else None."""
         preview = self.result
         return preview if preview is not None and self.repeats_policy(request) else None
 
     def confirm(self, answer: Negotiation) -> Negotiation:
-        """If the request equals the policy, replace the answer by the preview, which considers all models.
+        """If the request equals the policy, replace the answer by the preview, which checks all models.
 
         If the levels of the release differ between classes, the answer does not change.
         """

@@ -1,7 +1,7 @@
 """Project files: a ZIP file with project.json and, on request, the table.
 
 An archive may come from an untrusted source. No entry is extracted to the path that it names. Only two known
-entries are read, each up to a limit, because the sizes that the archive declares may be false.
+entries are read. A limit applies while reading, because the sizes that the archive declares may be false.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def table_name(path: Path) -> str | None:
 
 
 def extract_table(path: Path, upload: Upload) -> None:
-    """Write the table of an archive to an upload, which enforces its size limit."""
+    """Write the table of an archive to an upload. The upload enforces the size limit."""
     name = table_name(path)
     try:
         with zipfile.ZipFile(path) as archive, archive.open(name or "") as entry:

@@ -1,8 +1,8 @@
 """A project: the policy, the hierarchies, the settings and their history, without the data.
 
-A project file may come from an untrusted source. It is parsed as JSON of limited size and depth, checked
-field by field, and contains no path that is opened: it contains the hierarchies, and the server finds the
-table.
+A project file may come from an untrusted source. It is parsed as JSON of limited size and depth, and every
+field is checked. The file contains the hierarchies. No path in it is opened, except a table inside the folder
+of `--folder`.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class _Part(BaseModel):
 
 
 class ProjectColumn(_Part):
-    """A column as a policy writes it; the hierarchy is stored for every role."""
+    """A column as a policy writes it. In addition, the hierarchy is stored for every role."""
 
     role: RoleName
     hierarchy: str | dict[str, Any] | None = None
@@ -49,7 +49,7 @@ class ProjectColumn(_Part):
 
 
 class ProjectState(_Part):
-    """The settings after a change; `columns` holds the columns that differ from the previous state."""
+    """The settings after a change. `columns` holds only the columns that differ from the previous state."""
 
     label: ShortText
     columns: dict[ShortText, ProjectColumn]
@@ -69,7 +69,7 @@ class ProjectState(_Part):
 
 
 class ProjectScenario(_Part):
-    """A pinned scenario; its state contains all columns."""
+    """A pinned scenario. Its state contains all columns, not only changed ones."""
 
     number: Annotated[int, Field(ge=1, le=10**9, strict=True)]
     protection: Annotated[str, Field(max_length=100_000)]
@@ -81,11 +81,11 @@ class ProjectScenario(_Part):
 
 
 class ProjectTable(_Part):
-    """The table that a project is about; `source` and `name` say how the server finds it again."""
+    """The table of a project. The server finds it again by `source` and `name`."""
 
     name: ShortText
     source: Literal["sample", "given", "folder", "upload", "source"]
-    path: ShortText | None = None  # relative to the given folder; or the name of the source
+    path: ShortText | None = None  # relative to the folder of `--folder`, or the name of the source
     sheet: ShortText | None = None  # the sheet of a workbook, if one was chosen
     header_row: Annotated[int, Field(ge=1, le=10_000, strict=True)] | None = None
     columns: Annotated[list[ShortText], Field(min_length=1, max_length=1_000_000)]
@@ -111,7 +111,7 @@ class SavedProject(_Part):
 
 
 def read_project(content: bytes) -> SavedProject:
-    """Read a project from an untrusted source; raises Refused if it is not a valid project."""
+    """Read a project from an untrusted source. Raise Refused if it is not a valid project."""
     try:
         project = SavedProject.model_validate(load_json(content, max_bytes=MAX_BYTES))
     except (LoadError, ValidationError, RecursionError, ValueError):
@@ -199,7 +199,8 @@ def _saved_state(
 def apply_project(workspace: Workspace, project: SavedProject, *, history: bool = True) -> None:
     """Apply the settings of a project to the open table, with or without its history.
 
-    Every state is checked as a policy. Invalid states are omitted; an invalid current state is an error.
+    Every state is checked like a policy. An invalid current state is an error. Other invalid states are
+    omitted.
     """
     table = workspace.table
     _check_columns(table.loaded.names, project.table.columns)
@@ -260,7 +261,7 @@ def _checked_state(
     columns: Mapping[str, dict[str, Any]],
     populations: frozenset[str],
 ) -> HistoryState | None:
-    """Restore a state; return None if its policy is invalid, unless there are no quasi-identifiers yet."""
+    """Restore a state. Return None if it has quasi-identifiers, but its policy is invalid."""
     files = {column: project.files[digest] for column, digest in saved.hierarchy_files.items()}
     _check_files(columns, files)
     names = set(columns)
@@ -287,7 +288,7 @@ def _checked_state(
 def _checked_scenarios(
     workspace: Workspace, project: SavedProject, populations: frozenset[str]
 ) -> tuple[Scenario, ...]:
-    """Return the scenarios of a project whose settings can be used."""
+    """Return the scenarios of a project, without those whose settings are invalid."""
     scenarios: dict[int, Scenario] = {}
     for saved in project.scenarios:
         state = _checked_state(workspace, project, saved.state, saved.state.written_columns(), populations)
@@ -318,7 +319,7 @@ def _is_path(name: object) -> bool:
 
 
 def _node(workspace: Workspace, node: Mapping[str, int] | None) -> CachedResult[dict[str, int]]:
-    """Return the chosen node with the key of the current lattice, if the lattice contains the node."""
+    """Return the chosen node with the key of the current lattice; empty if the lattice lacks the node."""
     key = workspace.draft.lattice_key() if node else None
     names = workspace.table.quasi_identifiers
     if node is None or key is None or set(node) != set(names):

@@ -1,4 +1,4 @@
-"""Saved projects: a folder for each user and each project in the folder of `--projects`.
+"""Saved projects. The folder of `--projects` has a folder for each user, with a folder for each project.
 
 A project folder holds project.json, a summary for the list, and a copy of the table if its owner asked for
 one. Folders have random or hashed names, never a name that a user types.
@@ -69,14 +69,14 @@ class Projects:
         return self.folder / hashlib.sha256(f"user:{owner}".encode()).hexdigest()[:32]
 
     def _path(self, owner: str, name: str) -> Path:
-        """Return the folder of a project; raises Unknown for a project of another user."""
+        """Return the folder of a project. Raise Unknown for a project of another user."""
         path = self._user_folder(owner) / name
         if not _NAME.fullmatch(name) or not path.is_dir():
             raise Unknown("There is no such project. It may have been deleted.", "project")
         return path
 
     def save(self, owner: str, name: str, project: SavedProject) -> None:
-        """Write a project atomically: a crash leaves either the earlier version or this one."""
+        """Write a project atomically: after a crash, the file is either the old or the new version."""
         folder = self._path(owner, name)
         content = project.to_json()
         if len(content) > MAX_BYTES:
@@ -107,11 +107,11 @@ class Projects:
         return ProjectSummary(**content)
 
     def all(self, owner: str) -> list[ProjectSummary]:
-        """List the projects of a user, the one saved last first."""
+        """List the projects of a user. The project that was saved last comes first."""
         listed = []
         user_folder = self._user_folder(owner)
         for folder in user_folder.iterdir() if user_folder.is_dir() else ():
-            with suppress(OSError, ValueError, TypeError, Unknown):  # it is being created or deleted
+            with suppress(OSError, ValueError, TypeError, Unknown):  # the project is being created or deleted
                 listed.append(self.summary(owner, folder.name))
         return sorted(listed, key=lambda project: (project.saved, project.id), reverse=True)
 
@@ -122,7 +122,7 @@ class Projects:
         path.rename(renamed)  # so that a concurrent save does not find it
         shutil.rmtree(renamed, ignore_errors=True)
 
-    # The table, if the project keeps a copy of it.
+    # The copy of the table, which a project may keep.
 
     def table(self, owner: str, name: str) -> Path | None:
         folder = self._path(owner, name)
@@ -164,7 +164,7 @@ def table_ending(name: str) -> str:
 
 
 def _write(path: Path, content: bytes) -> None:
-    """Write a private file atomically; raises Unknown if its folder was deleted."""
+    """Write a private file atomically. Raise Unknown if its folder was deleted."""
     part = path.with_name(f"part-{secrets.token_hex(4)}")
     try:
         descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

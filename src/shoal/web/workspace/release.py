@@ -39,7 +39,7 @@ _SHARED = ("release", "sensitive-table")  # the files that are shared with other
 
 
 class ComparisonOptions(TypedDict, total=False):
-    """What to compare; by default all algorithms, with the metric and the limits of the policy."""
+    """What to compare. The default is all algorithms, with the metric and the limits of the policy."""
 
     algorithms: Annotated[list[PluginSpec], Field(min_length=1, max_length=50)] | None
     metrics: Annotated[list[PluginSpec], Field(min_length=1, max_length=20)] | None
@@ -59,7 +59,7 @@ class ComparisonStep(Step[Comparison]):
         progress: Progress | None = None,
         **options: Unpack[ComparisonOptions],
     ) -> Comparison:
-        """Compare algorithms on the table; by default all of them, with the policy's metric and limits.
+        """Compare algorithms on the table. By default, compare all with the policy's metric and limits.
 
         `seconds` limits the time of each search.
         """
@@ -91,7 +91,7 @@ class ReleaseStep(Step[Release]):
         self._new_table(form, table)
 
     def _new_table(self, form: str, table: str | None) -> str | None:
-        """Return the full name of the new table in the database; None if the release is a file."""
+        """Return the full name of the new table in the database. Return None if the release is a file."""
         return release_table(self.draft.table.remote, table or "") if form == "database" else None
 
     def run(
@@ -140,12 +140,12 @@ class ReleaseStep(Step[Release]):
             "recipe",
             "codebook",
             "report",
-        )  # `files` has the names of downloads
+        )  # omitted: `files` lists the names of the downloads
         values = {name: value for name, value in result.to_dict().items() if name not in paths}
         return values | {"verification": result.verification.to_dict(), "files": list(self.files())}
 
     def apply(self, recipe: Recipe, form: str = "csv", *, progress: Progress | None = None) -> Release:
-        """Recode the table by a recipe; the result is the release until the policy changes."""
+        """Recode the table by a recipe. The result is the release until the policy changes."""
         path = self.draft.table.path
         self._applied = self._write(
             lambda output: apply(recipe, path, output=output, report=True, progress=progress), form, progress
@@ -197,7 +197,7 @@ class ReleaseStep(Step[Release]):
         )
 
     def files(self) -> dict[str, Path]:
-        """Return the files to download by name; the release itself only if it is verified."""
+        """Return the files to download by name. An unverified release is not among them."""
         release = self.result
         if release is None or release.codebook is None:
             return {}
@@ -217,7 +217,7 @@ class ReleaseStep(Step[Release]):
         return {name: path for name, path in paths.items() if path is not None and path.is_file()}
 
     def file(self, name: str) -> Path:
-        """Return one of the files; raises NotReady if it is withheld, and Unknown if it does not exist."""
+        """Return one of the files. Raise NotReady if it is withheld, and Unknown if it does not exist."""
         files, withheld = self.files(), self.withheld
         if withheld and name in _SHARED:
             raise NotReady(withheld, "file")

@@ -15,7 +15,7 @@ Which = Literal["table", "release"]
 
 
 class RowsView:
-    """The table and its release, open for reading; each is reopened when it or its classes change."""
+    """The table and its release, open for reading. Each is reopened when its rows or classes change."""
 
     def __init__(self, draft: PolicyDraft, release: ReleaseStep) -> None:
         self.draft, self.release = draft, release
@@ -24,7 +24,7 @@ class RowsView:
 
     @property
     def least(self) -> int:
-        """The number of records that a class needs under the policy; smaller classes are marked."""
+        """The number of records that a class needs under the policy. Smaller classes are marked."""
         if self.draft.missing():
             return DEFAULT_K
         return max(2, *[model.least_size for model in self.draft.policy().privacy_models])

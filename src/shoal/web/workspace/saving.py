@@ -43,7 +43,7 @@ class ProjectLink:
 
     name: str = ""  # the name that its owner sees
     id: str | None = None  # ID of the saved project
-    saved_edits: int = 0  # the number of changes that the last save or file contains
+    saved_edits: int = 0  # the number of edits at the time of the last save
     step: str = "data"
     pending: SavedProject | None = None  # a project that waits for its table
     problem: str = ""  # why the opened table does not match the project
@@ -79,7 +79,7 @@ class Saving:
         self._links.pop(name, None)
 
     def table_changed(self, name: str) -> None:
-        """Begin a new project after another table was opened, unless a project waits for it."""
+        """Begin a new project after another table was opened, unless a project waits for its table."""
         link = self.link(name)
         if link.pending is None:
             self._links[name] = ProjectLink()
@@ -143,7 +143,7 @@ class Saving:
     # Opening.
 
     def open(self, name: str, project_id: str, progress: Progress | None = None) -> None:
-        """Open a saved project in a workspace; if its table is not available, wait for its upload."""
+        """Open a saved project in a workspace. If its table is not available, wait for its upload."""
         owner = self.workspaces.owner(name)
         project = self.required_store.load(owner, project_id)
         table_copy = self.required_store.table(owner, project_id)
@@ -159,7 +159,7 @@ class Saving:
         link.pending, link.pending_id, link.problem = project, project_id, ""
 
     def _open_known_table(self, name: str, project: SavedProject, progress: Progress | None) -> None:
-        """Open the table if the server has it; a path from a project file must be inside the data folder."""
+        """Open the table if the server has it. A path from a project file must be inside the data folder."""
         table, workspaces = project.table, self.workspaces
         if table.source == "sample":
             workspaces.open_sample(name, progress)
@@ -212,7 +212,7 @@ class Saving:
         return next((project for project in others if project.columns == columns), None)
 
     def start_from(self, name: str, project_id: str) -> None:
-        """Apply roles, hierarchies and settings of a saved project to the open table; this can be undone."""
+        """Apply roles, hierarchies and settings of a saved project to the open table. Undo is possible."""
         project = self.required_store.load(self.workspaces.owner(name), project_id)
         apply_project(self.workspaces.peek(name), project, history=False)
 
@@ -222,7 +222,7 @@ class Saving:
         return next((name for name in names if name in self.workspaces.of(owner)), None)
 
     def delete(self, owner: str, project_id: str) -> None:
-        """Delete a project with everything in it, and the workspace that it is open in."""
+        """Delete a project with everything in it, and the workspace in which it is open."""
         self.required_store.delete(owner, project_id)
         while (name := self.workspace_of(owner, project_id)) is not None:
             self.workspaces.delete(name)
@@ -230,7 +230,7 @@ class Saving:
     # One file.
 
     def write_file(self, name: str, *, with_table: bool) -> Path:
-        """Write the project of a workspace as one file into its private folder; the caller removes it."""
+        """Write the project of a workspace as a file into its private folder. The caller removes the file."""
         workspace = self.workspaces.peek(name)
         edits, project = workspace.history.edits, self.project(name)
         if with_table and workspace.table.remote is not None:
@@ -255,7 +255,7 @@ class Saving:
         return Upload(path, file_name[-120:], self.workspaces.upload_limit + MAX_BYTES)
 
     def open_file(self, name: str, path: Path, progress: Progress | None = None) -> None:
-        """Open a project file that was received, and remove it."""
+        """Open a project file that was received, then remove the file."""
         try:
             project = read_archive(path)
             table = table_name(path)
@@ -299,7 +299,7 @@ class Autosave:
         self._hurry = False
 
     def mark(self, name: str) -> None:
-        """Save a workspace soon."""
+        """Save a workspace in the thread, after a short delay."""
         with self._changed:
             self._waiting[name] = None
             self._changed.notify_all()
@@ -336,5 +336,5 @@ class Autosave:
                 try:
                     with suppress(ShoalError):  # the workspace or the project may have been deleted
                         self._save(name)
-                except Exception as error:  # its text may quote a value
+                except Exception as error:  # the error's text may quote a value
                     _LOG.error("%s while saving a project", type_and_line(error))

@@ -1,4 +1,4 @@
-"""Scenarios: pinned offers, previews and compared searches, which can be used and shared as a page."""
+"""Scenarios: pinned offers, previews and compared searches. They can be used, and shared as a page."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Scenario:
     columns: Mapping[str, str]  # the level of each quasi-identifier, in words
     figures: ScenarioFigures
     state: HistoryState
-    terms: str = ""  # the models with their numeric options only, because other parties can read it
+    terms: str = ""  # models with numeric options only, because the page is shared
     k: int = 1  # the smallest class that the models accept
 
 
@@ -110,12 +110,12 @@ class Scenarios:
         return self._pin(f"Compared: {row.algorithm}", policy, row.levels, figures, snapshot, CachedResult())
 
     def use_row(self, row: ComparisonRow) -> None:
-        """Adopt the algorithm, metric and limits of a compared search; a new search chooses the levels."""
+        """Adopt the algorithm, metric and limits of a compared search. A new search chooses the levels."""
         _, snapshot = self._of_row(row)
         self._restore(snapshot, CachedResult())
 
     def use(self, number: int) -> None:
-        """Restore the settings and the node of a scenario; this is one change, which can be undone."""
+        """Restore the settings and the node of a scenario, as one change that can be undone."""
         state = self.find(number).state
         self._restore(state.snapshot, state.node)
 
@@ -157,7 +157,7 @@ class Scenarios:
         return scenario
 
     def _of_row(self, row: ComparisonRow) -> tuple[Policy, Snapshot]:
-        """Return the policy of a compared search, and the snapshot of a draft with it."""
+        """Return the policy of a compared search, and the snapshot of a draft with this policy."""
         if row.loss is None:
             raise Refused(f"{row.algorithm} has no result to use.", "number")
         offer: dict[str, Any] = {"node": {}, "limit" if type(row.limit) is int else "share": row.limit}
@@ -177,14 +177,14 @@ class Scenarios:
 
 
 def _terms(model: Named) -> str:
-    """Write a model with its numeric options; an option with a text may be the path of a population file."""
+    """Write a model with its numeric options. Text options are omitted: one may be the path of a file."""
     name, options = named(model)
     numbers = [f"{option} = {value}" for option, value in options.items() if type(value) in (int, float)]
     return f"{name} ({', '.join(numbers)})" if numbers else name
 
 
 def shared_page(scenarios: Sequence[Scenario]) -> str:
-    """Return the page. It names columns and levels, never a value, a file or a label of a class.
+    """Return the page. It contains names of columns and levels, but no value, no file and no label.
 
     Counts below the largest k of the scenarios are not shown.
     """

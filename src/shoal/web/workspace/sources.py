@@ -1,4 +1,4 @@
-"""Tables in databases, listed in a file at start: who may choose them, and where releases are written."""
+"""Sources: tables in databases, read from a file at start, with their users and the place for releases."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Sources:
 
     @classmethod
     def read(cls, path: str | Path | None) -> Sources:
-        """Read the file of sources, which only its owner may read: it contains passwords."""
+        """Read the file of sources. It contains passwords, so only its owner may have access."""
         if path is None:
             return cls()
         text = read_private(Path(path), "file of sources", _CONTENT)
@@ -71,7 +71,7 @@ class Sources:
         ]
 
     def resolve(self, name: str, user: str, folder: Path) -> RemoteTable:
-        """Return a table; the error is the same for a forbidden table and for one that does not exist."""
+        """Return a table. The error for a forbidden table is the same as for one that does not exist."""
         entry = self.entries.get(name)
         if entry is None or name not in {source.name for source in self.of(user)}:
             raise Refused(_NO_SOURCE, "name")

@@ -14,9 +14,9 @@ T = TypeVar("T")
 
 
 class Step(ABC, Generic[T]):
-    """A step; the signature of its `run` defines the request of the API that starts it."""
+    """A step. The signature of its `run` defines the API request that starts the step."""
 
-    missing_result: str  # a message that says what to do first, if there is no result
+    missing_result: str  # the message if there is no result: what to do first
 
     def __init__(self, draft: PolicyDraft) -> None:
         self.draft = draft
@@ -27,7 +27,7 @@ class Step(ABC, Generic[T]):
         return self.draft.policy_key()
 
     def check(self, *_arguments: Any, **_request: Any) -> None:
-        """Raise an error if the step cannot run; most steps need a policy."""
+        """Raise an error if the step cannot run. By default, a step needs a policy."""
         self.draft.policy()
 
     @abstractmethod
@@ -41,12 +41,12 @@ class Step(ABC, Generic[T]):
 
     @property
     def result(self) -> T | None:
-        """The last result; None if the state has changed since."""
+        """The last result; None if the state that it depends on has changed."""
         return self._result.get(self.key())
 
     @property
     def required_result(self) -> T:
-        """The result; raises NotReady if there is none."""
+        """The result. Raises NotReady if there is none."""
         result = self.result
         if result is None:
             raise NotReady(self.missing_result)

@@ -28,7 +28,7 @@ ROLES = ("identifier", "quasi-identifier", "sensitive", "other")
 COLUMN_SETTINGS = ("max_level", "min_level", "weight", "release_as", "identifying")
 MAX_HIERARCHY_BYTES = 20_000_000  # total size of the files that are uploaded together
 MAX_HIERARCHY_FILES = 300
-_MAX_VALUES = 20  # largest number of listed values that do not fit a hierarchy
+_MAX_VALUES = 20  # maximum number of values that are listed if they do not fit
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class ColumnAnswer:
     role: str
     hierarchy: Any  # as in a policy; None for a column that is not a quasi-identifier
     height: int | None  # the highest level of the hierarchy, if it fits
-    problem: str | None  # why it does not fit
+    problem: str | None  # why the hierarchy does not fit
     identifier: IdentifierAnswer | None
 
 
@@ -70,7 +70,7 @@ class HierarchyCheckResult:
 
 
 class HierarchyChecks:
-    """The hierarchy checks of one table, cached for the chosen and the last hierarchy of each column."""
+    """Checks hierarchies of one table. For each column, the chosen and the last check are cached."""
 
     def __init__(self, inspection: Inspection) -> None:
         self.inspection = inspection
@@ -79,7 +79,7 @@ class HierarchyChecks:
     def check(
         self, column: str, spec: Any, rows: _Rows = (), values: int = 8, *, chosen: bool = False
     ) -> HierarchyCheckResult:
-        """Check a hierarchy; the result for a `chosen` one stays cached until another one is chosen."""
+        """Check a hierarchy. If it is `chosen`, the result is cached until another hierarchy is chosen."""
         name = repr(spec)  # repr distinguishes 1 from True
         for slot in ("chosen", "last"):
             entry = self._cached.get((column, slot))
@@ -107,7 +107,7 @@ class TableSource:
     """The place that a table was opened from."""
 
     kind: Literal["sample", "given", "folder", "upload", "source"] = "upload"
-    path: str | None = None  # relative to the given folder; or the name of the source
+    path: str | None = None  # relative to the folder of `--folder`, or the name of the source
     sheet: WorkbookSheet | None = None  # the sheet of a workbook, if one was chosen
 
 
@@ -118,12 +118,12 @@ class _HierarchyFile:
     column: str
     name: str
     rows: list[list[str]]
-    note: str  # how it was read
+    note: str  # how the file was read
     preview: Preview
 
 
 def match_files(names: Sequence[str], columns: Sequence[str]) -> list[str]:
-    """Return the column that each file is named after: by its whole name, or the part after `hierarchy_`.
+    """Return, for each file, the column with its whole name, or with the part after `hierarchy_`.
 
     >>> match_files(["Age.csv", "adult_hierarchy_native-country.csv"], ["age", "native-country"])
     ['age', 'native-country']
@@ -160,7 +160,7 @@ def _check_sizes(files: Sequence[tuple[str, bytes]]) -> None:
 
 @dataclass(frozen=True)
 class Decisions:
-    """The decisions about the columns of a table; immutable, so that old decisions can be restored."""
+    """The decisions about the columns of a table. They are immutable, so that the history can share them."""
 
     columns: Mapping[str, Mapping[str, Any]]  # as in a policy
     chosen: frozenset[str] = frozenset()  # columns whose hierarchy was chosen, not suggested
@@ -203,7 +203,7 @@ class Changes:
         self._pending = True
 
     def note(self) -> None:
-        """Record a change that no derived value depends on; the lock must be held."""
+        """Record a change that does not affect derived values. The lock must be held."""
         self._pending = True
 
     def close(self) -> None:
@@ -239,9 +239,9 @@ class WorkspaceTable:
         self.path: Path | RemoteTable | None = None
         self.source = TableSource()
         self.inspection: Inspection | None = None
-        self.revision = 0  # counts the tables that were opened
+        self.revision = 0  # number of tables that were opened
         self.decisions = Decisions({})
-        self._checks: HierarchyChecks  # for the open table
+        self._checks: HierarchyChecks  # of the open table
         self.summaries: dict[str, ValueSummary] = {}  # by column, for the open table
 
     @property
@@ -256,7 +256,7 @@ class WorkspaceTable:
 
     def replace(self, path: Path | RemoteTable, name: str, inspection: Inspection) -> None:
         """Switch to another table, with the suggested roles and hierarchies; the lock must be held."""
-        self._checks = HierarchyChecks(inspection)  # before `inspection`, which shows that a table is open
+        self._checks = HierarchyChecks(inspection)  # first, because readers use it if `inspection` is set
         self.path, self.name, self.inspection = path, name, inspection
         self.summaries = {}
         self.revision += 1
@@ -272,7 +272,7 @@ class WorkspaceTable:
         self.changes.add()
 
     def _change_columns(self, changed: Mapping[str, Mapping[str, Any]], chosen: Iterable[str] = ()) -> None:
-        """Change entries of columns; `chosen` are those whose hierarchy was chosen."""
+        """Change entries of columns. `chosen` are the columns whose hierarchy a user chose."""
         with self.changes.lock:
             columns = {**self.columns, **{name: {**self.columns[name], **changed[name]} for name in changed}}
             self.decide(replace(self.decisions, columns=columns, chosen=self.decisions.chosen.union(chosen)))
@@ -336,7 +336,7 @@ class WorkspaceTable:
         )
 
     def choose_role(self, column: str, role: str) -> None:
-        """Change the role of a column; its hierarchy is kept in case the old role is restored."""
+        """Change the role of a column. The hierarchy is kept in case the user restores the old role."""
         self.choose_roles([column], role)
 
     def choose_roles(self, columns: Sequence[str], role: str) -> None:
@@ -365,7 +365,7 @@ class WorkspaceTable:
         return self._checks.check(column, self.columns[column].get("hierarchy"), rows, chosen=True)
 
     def choose_hierarchy(self, column: str, spec: Any) -> Preview:
-        """Change the hierarchy of a column; raises an error if it does not fit."""
+        """Change the hierarchy of a column. Raise an error if the hierarchy does not fit."""
         self._require_column(column)
         with error_field("spec"):
             preview = self._fitting(column, spec, self.decisions.hierarchy_files.get(column, ()))
@@ -373,13 +373,13 @@ class WorkspaceTable:
         return preview
 
     def upload_hierarchy(self, column: str, content: bytes, name: str = "hierarchy.csv") -> Preview:
-        """Use a hierarchy file if it fits; it has one row per value, from the value to the top."""
+        """Use a hierarchy file if it fits. The file has one row per value, from the value to the top."""
         file = self._read_hierarchy(column, content, name)
         self._take_hierarchies([file])
         return file.preview
 
     def upload_hierarchies(self, files: Sequence[tuple[str, bytes]]) -> list[str]:
-        """Use hierarchy files, each for the column that it is named after. If one is invalid, none is used.
+        """Use hierarchy files, each for the column in its file name. If one is invalid, none is used.
 
         Return the columns.
         """
@@ -394,7 +394,6 @@ class WorkspaceTable:
         return columns
 
     def _read_hierarchy(self, column: str, content: bytes, name: str) -> _HierarchyFile:
-        """Read a hierarchy file and check that it fits."""
         self._require_column(column)
         stem = re.sub(r"[^\w.-]", "_", Path(name.replace("\0", "")).name)[-80:].lstrip(".") or "hierarchy.csv"
         folder = self.folder / f"hierarchy-{secrets.token_hex(4)}"
@@ -436,7 +435,7 @@ class WorkspaceTable:
         return LevelNames(names)
 
     def hierarchy_note(self, column: str) -> str:
-        """Describe how the hierarchy file of a column was read, such as that it is not UTF-8."""
+        """Describe how the hierarchy file of a column was read, for example that it is not UTF-8."""
         spec = self.columns[column].get("hierarchy")
         is_file = isinstance(spec, dict) and "csv" in spec
         return self.decisions.file_notes.get(column, "") if is_file else ""
@@ -447,7 +446,7 @@ class WorkspaceTable:
         return {name: self.columns[column][name] for name in COLUMN_SETTINGS if name in self.columns[column]}
 
     def change_settings(self, column: str, **settings: Any) -> None:
-        """Change max_level, min_level, weight, release_as or identifying; None removes a setting."""
+        """Change max_level, min_level, weight, release_as or identifying. None removes a setting."""
         self._require_column(column)
         for setting in settings:
             if setting not in COLUMN_SETTINGS:

@@ -22,7 +22,7 @@ def receive_recipe(workspaces: Workspaces, name: str) -> Upload:
 
 
 def read_recipe(path: Path) -> Recipe:
-    """Read an uploaded recipe, and remove its file; a recipe that names a population file is rejected."""
+    """Read an uploaded recipe, and remove its file. Reject a recipe that names a population file."""
     try:
         with shown_as(path, "recipe.json"):
             recipe = Recipe.load(path)

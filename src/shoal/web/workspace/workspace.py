@@ -1,7 +1,7 @@
 """A workspace: the work of one user on one table, in five steps from the data to the release.
 
-Each result is stored with the state that it was computed from, and is shown while that state is current. A
-change therefore hides exactly the results that depend on it, and undoing the change shows them again.
+Each result is stored with the state that it was computed from, and is shown only while this state is current.
+A change therefore hides exactly the results that it affects. Undoing the change shows them again.
 """
 
 from __future__ import annotations
@@ -93,15 +93,15 @@ class Workspace:
         return self.release.file(name)
 
     def close(self) -> None:
-        """Remove all listeners, so that nothing refers to the workspace and its memory is freed."""
+        """Remove all listeners: a reference from a listener would keep the workspace in memory."""
         self.rows.close()
         self.history.on_change.clear()
         self.table.changes.close()
 
     def prepare(self) -> None:
-        """Check all hierarchies and steps, so that the pages, which must not block, find cached results."""
+        """Check all hierarchies and steps. The pages, which must not block, then find cached results."""
         for name in self.table.quasi_identifiers if self.table.inspection else ():
-            self.table.check_hierarchy(name)  # without the lock, so that pages can read
+            self.table.check_hierarchy(name)  # the lock is not held, so that pages can read meanwhile
         self.steps()
 
     def steps(self) -> list[StepAnswer]:

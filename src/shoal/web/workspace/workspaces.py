@@ -1,4 +1,4 @@
-"""All workspaces of a studio, each with a random name and a private folder that is removed at the end."""
+"""All workspaces of a studio. Each has a random name, and a private folder that is removed with it."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ UNPACKED_LIMIT = 4 << 30  # bytes
 COLUMN_LIMIT = 5_000
 WORKSPACES_PER_USER = 32
 KEEP_MINUTES = 24 * 60  # a workspace that is unused for this long is deleted
-NOTICE_SECONDS = 30 * 60  # the time before a workspace expires at which its page announces it
-IN_USE_SECONDS = 10 * 60  # a workspace with a table used in this time is not closed for another one
+NOTICE_SECONDS = 30 * 60  # how long before the expiry the page shows a notice
+IN_USE_SECONDS = 10 * 60  # a workspace with a table is not closed for another one while used in this time
 _PREFIX = "shoal-studio-"
 _REGISTER = "register-"
 _CLOSED_FOR_ANOTHER = "You opened more than {limit} workspaces, and this one was unused for the longest time."
-_MAX_REASONS = 1_000  # closed workspaces whose reason is remembered
+_MAX_REASONS = 1_000  # number of closed workspaces whose reason is stored
 
 
 @dataclass
@@ -87,7 +87,7 @@ class Workspaces:
         self.keep_seconds = keep_seconds
         self._clock = clock
         self.jobs = Jobs()
-        self.leftovers = remove_stale(temporary_folder(), _PREFIX)  # removed folders of killed studios
+        self.leftovers = remove_stale(temporary_folder(), _PREFIX)  # number of folders of killed studios
         self._work_folder = create(temporary_folder(), _PREFIX)
         self.private = self._work_folder.path
         self._entries: dict[str, _Entry] = {}
@@ -102,8 +102,8 @@ class Workspaces:
     def open(self, owner: str = "") -> str:
         """Create a workspace of a user and return its name.
 
-        If the user has too many, the least recently used empty or idle one is closed. Workspaces of other
-        users are never closed.
+        If the user has too many workspaces, the least recently used one that is empty or idle is closed.
+        Workspaces of other users are never closed.
         """
         name = secrets.token_urlsafe(16)
         with self._lock:
@@ -118,7 +118,7 @@ class Workspaces:
         return name
 
     def _close_idle(self, owner: str) -> list[tuple[Workspace, list[Job]]]:
-        """Close workspaces of a user until another one may be opened; the lock must be held."""
+        """Close workspaces of a user until another one may be opened. The lock must be held."""
         count = self._count(owner)
         reason = _CLOSED_FOR_ANOTHER.format(limit=self.workspaces_per_user)
         idle = self._idle(owner)[: max(0, count + 1 - self.workspaces_per_user)]
@@ -150,14 +150,14 @@ class Workspaces:
         return any(not job.ended for job in self.jobs.of(name))
 
     def check_owner(self, name: str, user: str) -> None:
-        """Reject a workspace of another user exactly as one that does not exist."""
+        """Raise the same error for a workspace of another user as for one that does not exist."""
         with self._lock:
             entry = self._entries.get(name)
         if entry is None or entry.owner != user:
             raise no_workspace()
 
     def get(self, name: str) -> Workspace:
-        """Return a workspace; this counts as use."""
+        """Return a workspace. This call counts as use of the workspace."""
         self._expire_if_idle(name)
         with self._lock:
             entry = self._entry(name)
@@ -165,7 +165,7 @@ class Workspaces:
             return entry.workspace
 
     def peek(self, name: str) -> Workspace:
-        """Return a workspace; this does not count as use."""
+        """Return a workspace. This call does not count as use."""
         with self._lock:
             return self._entry(name).workspace
 
@@ -202,7 +202,7 @@ class Workspaces:
             self.saving.delete(owner, project)
 
     def _close(self, name: str, reason: str) -> tuple[Workspace, list[Job]]:
-        """Forget a workspace; return it with its unfinished jobs. The lock must be held."""
+        """Remove a workspace from the list. Return it with its unfinished jobs. The lock must be held."""
         workspace = self._entry(name).workspace
         del self._entries[name]
         workspace.close()
@@ -221,7 +221,7 @@ class Workspaces:
         atexit.unregister(self.close)
         self.saving.autosave.flush()
         self.jobs.close()
-        with self._lock:  # a framework may keep a reference to self, and open databases print at exit
+        with self._lock:  # close the databases now: open ones print messages at exit
             for entry in self._entries.values():
                 entry.workspace.close()
             self._entries.clear()
@@ -230,7 +230,7 @@ class Workspaces:
     # Expiry.
 
     def seconds_left(self, name: str) -> float:
-        """Return the time until a workspace expires if nobody uses it; a running job counts as use."""
+        """Return the seconds until a workspace expires if nobody uses it. A running job counts as use."""
         with self._lock:
             entry = self._entries.get(name)
             if entry is None:
@@ -249,7 +249,7 @@ class Workspaces:
                 self.delete(name, f"Nobody used it for {format_duration(self.keep_seconds)}.")
 
     def expiry_notice(self, name: str) -> str | None:
-        """Return a notice if a workspace will soon be deleted, else None; this does not count as use."""
+        """Return a notice if a workspace will soon be deleted, else None. This call does not count as use."""
         left = self.seconds_left(name)
         if left <= min(NOTICE_SECONDS, self.keep_seconds / 2):
             return f"This workspace is deleted in {format_duration(max(60.0, left))} unless it is used."
@@ -266,7 +266,7 @@ class Workspaces:
     # Jobs and tables.
 
     def start(self, name: str, kind: str, work: JobWork) -> Job:
-        """Start a job; a job that opens a table cancels all other jobs of the workspace."""
+        """Start a job. A job that opens a table cancels all other jobs of the workspace."""
         self.get(name)
         if kind == "open":
             self.jobs.cancel(name)
@@ -295,13 +295,13 @@ class Workspaces:
         *,
         sheet: WorkbookSheet | None = None,
     ) -> None:
-        """Open a table; the previous upload is removed, and so is an upload that cannot be read.
+        """Open a table. The previous upload is removed. If a new upload cannot be read, it is removed, too.
 
-        If the file is a workbook, `sheet` is opened, or the first sheet if it is None.
+        In a workbook, `sheet` is opened, by default the first sheet.
         """
         workspace = self.get(name)
         before = workspace.table.file
-        uploaded = path.parent == workspace.folder  # other files belong to the host
+        uploaded = path.parent == workspace.folder  # only uploads are removed later
         sheet = sheet or self.saving.awaited_sheet(name)
         table_path = path
         try:
@@ -321,7 +321,7 @@ class Workspaces:
         self._table_opened(name, workspace)
 
     def open_source(self, name: str, source: str, progress: Progress | None = None) -> None:
-        """Open a database table if the user has access to it; its rows stay in the database."""
+        """Open a database table if the user has access to it. The rows stay in the database."""
         workspace = self.get(name)
         before, remote = (
             workspace.table.file,
@@ -341,7 +341,7 @@ class Workspaces:
             return sheets_of(path)
 
     def _limits_on(self, path: Path, workspace: Workspace) -> Limits:
-        """Return the limits on a table: files of the host may be larger than uploads."""
+        """Return the size limits for a table. A file of the server may be larger than an upload."""
         uploaded = path.parent == workspace.folder
         return self.limits if uploaded else Limits(columns=self.limits.columns)
 
@@ -366,7 +366,7 @@ class Workspaces:
         workspace.prepare()
 
     def receive_register(self, name: str, file_name: str) -> Upload:
-        """Prepare to receive a register of persons; a register left by an earlier attack is removed."""
+        """Prepare to receive a register of persons. A register left by an earlier attack is removed."""
         self.get(name).attack.check()
         for path in self.get(name).folder.glob(f"{_REGISTER}*"):
             path.unlink(missing_ok=True)
@@ -419,13 +419,13 @@ def shown_as(path: Path, display_name: str) -> Iterator[None]:
 
 
 def _remove_upload(path: Path | None, folder: Path) -> None:
-    """Remove an upload; any other table belongs to the host and is kept."""
+    """Remove an upload. Any other table is a file of the server and is kept."""
     if path is not None and path.parent == folder and path.name.startswith("upload-"):
         path.unlink(missing_ok=True)
 
 
 def _remove_folder(folder: Path, jobs: list[Job]) -> None:
-    """Remove a folder now, and again when the cancelled jobs, which may still write there, have ended."""
+    """Remove a folder now. Remove it again when the cancelled jobs have ended: they may still write there."""
     renamed = folder.with_name(f"{folder.name}-deleted")
     with suppress(OSError):
         folder.rename(renamed)  # so that a running upload does not find the folder
