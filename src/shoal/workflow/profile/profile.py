@@ -246,7 +246,7 @@ class Profile(HasDocument):
 
     @property
     def tabulated(self) -> tuple[str, ...]:
-        """The measures that requests can use. A request can combine k and l unless `unanswered` says so."""
+        """The measures that requests can use. k and l can be combined, unless `unanswered` lists this."""
         others = [measure.label for measure in self.joints if measure.diversity.kind != "distinct"]
         return ("k", *[f"l of {name}" for name in self.sensitive], *others)
 
