@@ -21,9 +21,11 @@ settings.register_profile(
 )
 settings.load_profile("shoal")
 
-# A shell ignores Ctrl-C for what it starts in the background, and so would every program that a test starts.
-if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+# A shell ignores Ctrl-C for what it starts in the background, and nohup the end of the terminal. So would
+# every program that a test starts.
+for number, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
+    if signal.getsignal(number) is signal.SIG_IGN:
+        signal.signal(number, handler)
 
 # A command line is built once for all its calls; a program that is started has but one.
 typer.testing._get_command = cache(typer.main.get_command)

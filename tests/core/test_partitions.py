@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,10 +14,12 @@ from hypothesis import strategies as st
 from example_counts import examples
 from problems import Case, cases
 from shoal.core.counts import in_memory, partitions
+from shoal.core.counts.counts import numbered
 from shoal.core.counts.kernels import roll_up_word
 from shoal.core.counts.partitions import rolled_up
 from shoal.core.evaluator import Evaluator
 from shoal.core.lattice import walk
+from shoal.core.recoding.lowering import keys_at
 
 NO_INVERSE = np.empty(0, np.int64)
 
@@ -133,6 +136,21 @@ def test_counts_of_many_combinations_are_rolled_up_alike(monkeypatch: pytest.Mon
     expected = sizes(counts.roll_up(groups)), sizes(counts.project([2, 0]))
     small_limits(monkeypatch, 2, 0)
     assert (sizes(counts.roll_up(groups)), sizes(counts.project([2, 0]))) == expected
+
+
+@settings(max_examples=examples(60), deadline=None)
+@given(case=cases())
+def test_the_classes_of_a_node_are_in_order_of_first_appearance(case: Case) -> None:
+    """Local recoding, refine and cells find the class of a combination by its number."""
+    problem = case.problem()
+    problem = replace(problem, counts=problem.counts.bare())
+    with pytest.MonkeyPatch.context() as patch:
+        small_limits(patch, 2, 0)
+        for node in problem.lattice.nodes():
+            levels = np.repeat(np.array(node, np.int64)[:, None], len(problem.counts), axis=1)
+            class_of = numbered(keys_at(problem, levels))
+            sizes = np.bincount(class_of, problem.counts.sizes)
+            assert problem.classes(node).sizes.tolist() == sizes.tolist()
 
 
 def test_an_error_on_another_core_is_raised() -> None:

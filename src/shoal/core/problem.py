@@ -93,10 +93,10 @@ class Problem:
         return Recoding.from_node(self.hierarchies, node, self.as_bounds)
 
     def classes(self, node: Node) -> Classes:
-        """Return the classes at one node. For many nodes, an Evaluator is faster."""
+        """Return the classes at one node, in order of first appearance. For many nodes, use an Evaluator."""
         pairs = enumerate(zip(self.hierarchies, node, strict=True))
         groups = {column: hierarchy.groups(level) for column, (hierarchy, level) in pairs if level}
-        counts = self.counts.roll_up(groups) if groups else self.counts
+        counts = self.counts.roll_up(groups, in_order=True) if groups else self.counts
         return Classes(counts.in_memory(), self.sensitive_info)
 
     def classes_of(self, recoding: Recoding) -> Classes:

@@ -197,8 +197,11 @@ class Counts(ABC):
         """Rename sensitive columns; `names` maps each new name to an old one. Old names may repeat."""
 
     @abstractmethod
-    def roll_up(self, groups: Mapping[int, IntArray]) -> Counts:
-        """Replace the codes of some columns by their groups, and sum the counts of equal keys."""
+    def roll_up(self, groups: Mapping[int, IntArray], *, in_order: bool = False) -> Counts:
+        """Replace the codes of some columns by their groups, and sum the counts of equal keys.
+
+        With `in_order`, combinations in memory keep the order of first appearance, as in `numbered`.
+        """
 
     @abstractmethod
     def project(self, columns: Sequence[int]) -> Counts:

@@ -143,7 +143,7 @@ class InMemoryCounts(Counts):
         keys = self.keys[0][entries.rows] | (entries.codes << used)
         return InMemoryCounts(self.fields, keys.reshape(1, -1), entries.counts, {}), used
 
-    def roll_up(self, groups: Mapping[int, IntArray]) -> InMemoryCounts:
+    def roll_up(self, groups: Mapping[int, IntArray], *, in_order: bool = False) -> InMemoryCounts:
         from shoal.core.counts.kernels import roll_up_words
 
         field_rows, map_start = [], 0
@@ -153,7 +153,7 @@ class InMemoryCounts(Counts):
             map_start += len(codes)
         maps = next(iter(groups.values())) if len(groups) == 1 else np.concatenate(list(groups.values()))
         inverse = np.empty(len(self), np.int64) if self.sensitive else NO_INVERSE
-        if len(self.keys) == 1:
+        if len(self.keys) == 1 and not in_order:
             word, sizes = self._grouped(self.keys[0], np.array(field_rows), maps, inverse)
             keys = word.reshape(1, -1)
         else:

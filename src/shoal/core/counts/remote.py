@@ -165,7 +165,7 @@ class RemoteCounts(Counts):
         totals[keys[0]] = counts
         return totals
 
-    def roll_up(self, groups: Mapping[int, IntArray]) -> Counts:
+    def roll_up(self, groups: Mapping[int, IntArray], *, in_order: bool = False) -> Counts:
         """Roll up in the engine; the result is fetched if it fits in memory."""
         maps = dict(self.maps)
         for column, codes in groups.items():
