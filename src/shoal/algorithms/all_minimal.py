@@ -2,10 +2,10 @@
 
 Nodes are visited by height from the bottom, and nodes above an accepted node are skipped.
 
-Lemma: exactly the minimal nodes are found. An accepted node that is not skipped is minimal: every node below
-it has less height, so it was visited and refused. A minimal node has no accepted node below it, so it is
-never skipped. In a monotone problem, every other acceptable node is above a minimal one. If generalizing
-never lowers the loss, a minimal node has the least loss.
+Lemma: exactly the minimal nodes are found. An accepted node that is not skipped is minimal: the nodes below
+it have less height, so they were visited before, and all of them were refused. A minimal node has no accepted
+node below it, so it is never skipped. In a monotone problem, every other acceptable node is above a minimal
+one. If generalizing never lowers the loss, a minimal node has the least loss.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ def measure(
     sensitive: _MeasuredSensitive = None,
     policy: _MeasurePolicy = None,
 ) -> None:
-    """Report what a table satisfies unchanged: k, and per sensitive column l, t, alpha, beta and delta."""
+    """Report the k of a table as it is, and the l, t, alpha, beta and delta of each sensitive column."""
     from shoal.workflow.measure import measure as run
 
     with display.reporting(), progress_bar() as progress:
@@ -250,7 +250,7 @@ def attack(
     k: _LeastMatches = None,
     sensitive: _AttackSensitive = None,
 ) -> None:
-    """Join a release with known persons; exit code 1 if one matches fewer than k records, or none match."""
+    """Join a release with known persons; exit code 1 if one has fewer than k matches, or all have none."""
     from shoal.workflow.attack.attack import attack as run
 
     with display.reporting(), progress_bar() as progress:

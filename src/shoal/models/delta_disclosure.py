@@ -19,7 +19,7 @@ class DeltaDisclosure(SensitiveModel):
     """Refuse classes where |ln(q / p)| reaches delta: q is a value's share of the class, p of the table."""
 
     delta: float
-    """The logarithm of the factor by which shares must not change, above 0."""
+    """The logarithm of a factor, above 0. Every share must change by less than this factor."""
     present_only: bool = False
     """Check only values that occur in the class, as ARX does."""
 
@@ -38,7 +38,7 @@ class DeltaDisclosure(SensitiveModel):
         return True
 
     def is_monotone(self, suppression: bool) -> bool:
-        """Return False with `present_only`: merging in a class that lacks a value makes the value rarer."""
+        """Return False with `present_only`: a merge with a class that lacks a value makes the value rarer."""
         return super().is_monotone(suppression) and not self.present_only
 
     def violating(self, classes: Classes, column: str) -> BoolArray:
@@ -47,7 +47,7 @@ class DeltaDisclosure(SensitiveModel):
         return changed if self.present_only else changed | lacking_a_value(classes, column)
 
     def unavoidable_in(self, classes: Classes, column: str) -> FloatArray:
-        """Return a lower bound on the records that fail however a class is divided."""
+        """Return a lower bound on the records that fail, no matter how a class is divided."""
         distribution, input_shares = classes.distribution(column), classes.column(column).shares
         records = above_caps(
             distribution, np.minimum(input_shares * np.exp(min(self.delta, 700)), 1)[distribution.codes]

@@ -13,7 +13,7 @@ from shoal.models.thresholds import at_least_one, least_bound
 
 @dataclass(frozen=True)
 class KMap(Model):
-    """Refuse classes that fewer than k records of a population fall into."""
+    """Refuse classes that have fewer than k records in the population."""
 
     k: int
     """The number of population records that every class must have, 1 or more."""

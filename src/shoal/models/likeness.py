@@ -46,7 +46,7 @@ class Likeness(SensitiveModel):
         return distribution.having(~(distribution.shares <= self.caps(classes, column)))
 
     def unavoidable_in(self, classes: Classes, column: str) -> FloatArray:
-        """Return a lower bound on the records that fail however a class is divided."""
+        """Return a lower bound on the records that fail, no matter how a class is divided."""
         return above_caps(classes.distribution(column), self.caps(classes, column))
 
     def nearest(self, classes: Classes, limit: int) -> Self | None:

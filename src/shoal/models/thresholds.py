@@ -19,7 +19,7 @@ def at_least_one(**settings: int) -> None:
 
 
 def above_zero(**settings: float) -> None:
-    """Refuse numbers that are not finite and above 0."""
+    """Refuse numbers unless they are finite and above 0."""
     for name, value in settings.items():
         if not 0 < value < math.inf:
             raise invalid(name, "a number above 0", value, PolicyError)

@@ -63,7 +63,7 @@ def _order(first: Evaluation, second: Evaluation) -> int:
 
 
 def _evaluated(problem: Problem, evaluation: Evaluation, most: int | None) -> list[Evaluation]:
-    """Evaluate the candidates; if losses are known without counting, only the `most` best and their ties."""
+    """Evaluate the candidates; if losses are known without counting, only the best `most` and their ties."""
     known = {candidate.node: candidate for candidate in evaluation.evaluated_candidates}
     nodes = evaluation.candidates
     separable = problem.metric.separable.given(problem.limit > 0)

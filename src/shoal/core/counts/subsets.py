@@ -6,9 +6,9 @@ records, the *k* of a set is the largest measure for which all classes below it 
 (Zare-Mirakabad, Jantan and Bressan 2008).
 
 Lemma: the k of a superset is never larger. Each class of the superset is contained in a class of the set, so
-its measure is not larger. Every record in a class below k therefore stays in such a class. For entropy and
-recursive l-diversity, a part of a class may have a larger l than the class, but at least one part has not. So
-for these two kinds, the lemma holds only if nothing is suppressed.
+its measure is not larger. A record whose class of the set is below k is thus in a class of the superset that
+is below k, too. For entropy and recursive l-diversity, some parts of a class may have a larger l than the
+class, but never all of them. So for these two kinds, the lemma holds only if nothing is suppressed.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Curve:
         return int(self.below[np.searchsorted(self.measures, k)])
 
     def records_below_each(self, most: int, steps: int = 1) -> IntArray:
-        """Count the records in classes below k, for k = 1, ..., `most`, measured in steps."""
+        """Count the records in classes below k, for k = 1, ..., `most`; a k of 1 is a measure of `steps`."""
         counts: IntArray = self.below[np.searchsorted(self.measures, np.arange(1, most + 1) * steps)]
         return counts
 
@@ -82,9 +82,8 @@ class Source:
     columns: ColumnIndices  # the column of each field
     sensitive: bool = False  # whether there is one more field, the last one, for a sensitive column
     diversity: Diversity = DISTINCT  # the kind of its l
-    least_l: int = (
-        0  # the l, in steps, that a class needs to be measured by size; 0: classes are measured by l
-    )
+    # In steps. If 0, the measure of a class is its l; otherwise it is its size, or 0 if its l is below this.
+    least_l: int = 0
 
     def monotone(self, limit: int) -> bool:
         """Return whether the k of a superset is never larger."""
@@ -221,10 +220,11 @@ def search(
 def every_set(
     source: Source, judge: Judge[T], limits: TimeLimit, *, max_size: int | None = None
 ) -> tuple[dict[ColumnIndices, T], bool]:
-    """Evaluate every set of at most `max_size` columns, each counted from a set with one more column.
+    """Evaluate every set of at most `max_size` columns.
 
-    Each set is counted once, depth first, from the set with one more column: the first column that it lacks.
-    Columns with few values are first, so that the largest branches start with the fewest combinations.
+    Each set is counted once, depth first, from a set with one more column, namely the first one that it
+    lacks. Columns with few values come first. The largest branches then begin by leaving out a column with
+    many values, so they have the fewest combinations.
     """
     width = {c: f.mask for c, f in zip(source.columns, source.counts.fields, strict=False)}
     order = sorted(source.columns, key=lambda column: width[column])

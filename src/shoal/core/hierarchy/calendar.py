@@ -120,9 +120,9 @@ class Dates(Builder):
         }
 
     def rewritten(self, texts: Sequence[str], *, months_first: bool = False) -> Mapping[str, str]:
-        """Write dates that do not fit the format as ISO dates.
+        """Write texts as ISO dates if they do not fit the format.
 
-        They must fit the format without its time, or one of the usual formats.
+        Texts that fit neither the format without its time nor a usual format are left out.
         """
         unparsed = np.isnan(self.positions(texts)).tolist()
         candidates = [text for text, is_unparsed in zip(texts, unparsed, strict=True) if is_unparsed]

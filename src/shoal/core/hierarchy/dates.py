@@ -128,7 +128,7 @@ def moments(texts: Sequence[str], style: str | None = None) -> Moments:
 
 
 def may_read(texts: Sequence[str]) -> Callable[[str | None], bool]:
-    """Return a function that is False for formats that no text fits, judging by the shapes of the texts.
+    """Return a function that tells whether any text may fit a format, judging by the shapes of the texts.
 
     >>> may = may_read(["05.03.2024", "6 Mar 2024"])
     >>> [may(style) for style in ("%d.%m.%Y", "%d %b %Y", "%Y/%m/%d", "%d.%m.%Y %H:%M")]
@@ -262,7 +262,7 @@ def without_time(style: str) -> str:
 def styles_of(texts: Sequence[str]) -> Iterator[str | None]:
     """Yield the usual formats that all texts fit, the most likely first; None stands for ISO dates.
 
-    Formats of days come last; texts of which only some have a time fit these, too.
+    Formats without a time come last; they also fit if only some of the texts have a time.
 
     >>> list(styles_of(["05.03.2024", "06.03.2024"]))[0], list(styles_of(["2024-03-05", "05.03.2024"]))
     ('%d.%m.%Y', [])

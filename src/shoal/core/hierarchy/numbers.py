@@ -125,8 +125,8 @@ class Banded(Builder):
     def _same_bands(self, texts: Sequence[str]) -> tuple[IntArray, IntArray] | None:
         """Group numbers that are in the same bands; return the first index of each group, and the groups.
 
-        The numbers are scaled to integers below 1e15, where floats are exact. Return None if they are larger,
-        few, or not plain numbers.
+        The numbers are scaled to integers below 1e15, where floats are exact. Return None if a number is too
+        large for that or not a plain number, or if there are only few numbers.
         """
         floats = plain_numbers(texts) if self.decimal == POINT else None
         if floats is None:
@@ -205,7 +205,7 @@ class Banded(Builder):
 
 @dataclass(frozen=True)
 class Intervals(Banded):
-    """Numbers in bands of equal width, each width a multiple of the one before."""
+    """Numbers in bands. All bands of a level have the same width, a multiple of the one a level below."""
 
     intervals: tuple[Decimal, ...] = ()
     """The width at each level from 1 up, above 0."""
@@ -216,8 +216,8 @@ class Intervals(Banded):
     top_coding: Decimal | None = None
     """This number and all numbers above it are one group."""
     split: tuple[tuple[Decimal, ...], ...] = ()
-    """Levels above the widths: bands are joined between these numbers. One number, a list, or a list
-    per level, each with some numbers of the list before. A band must begin at each number."""
+    """Levels above the widths, on which only these numbers separate bands: one number, a list, or a list
+    for each level. Each list keeps some numbers of the list before. A band must begin at each number."""
 
     keyword: ClassVar[str] = "intervals"
 
@@ -298,7 +298,7 @@ class Intervals(Banded):
 
 @dataclass(frozen=True)
 class Cuts(Banded):
-    """Numbers in bands between break points, fewer of the same points at each level."""
+    """Numbers in bands between break points. Each level keeps only some points of the level below."""
 
     cuts: tuple[tuple[Decimal, ...], ...] = ()
     """The break points at each level from 1 up; a single list is one level."""

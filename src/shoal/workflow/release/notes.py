@@ -158,7 +158,7 @@ def _person_key(
     candidates = {name: kind for name, kind in evidence.items() if kind is not None}
     unknown = [name for name in evidence if name not in candidates]
     lifelong = any(map(is_lifelong, roles.quasi_identifiers))
-    # Without a lifelong column, the shape of values is no evidence, so other columns need not be read.
+    # If no column is constant for life, the shape of values is no evidence: other columns need not be read.
     removed = _scans(opened.engine, opened.table, [n for n in unknown if n in roles.identifiers], ())
     scanned = {**scans, **removed} if lifelong else removed
     shaped = _evidence_of_values(opened, unknown, counts, domains, scanned, removed)

@@ -101,7 +101,7 @@ class Revealed(PlainValues):
     reveals: str
     level: int  # in the hierarchy of the revealed column; 0 is the value itself
     records: int  # the number of records whose finer value it reveals
-    share: float  # `records` as a share of those whose finer value a label or masking hides
+    share: float  # `records` as a share of all whose finer value is hidden, by a label or by masking
 
     @property
     def message(self) -> str:
