@@ -133,7 +133,7 @@ def test_many_dates_that_are_not_read_are_no_codes() -> None:
     days = [f"{n % 28 + 1:02}.{n % 12 + 1:02}.19{n:02}" for n in range(10, 60)]
     assert "They fit format: '%d.%m.%Y'. Give it" in dates(days)
     told = dates([*days, "x"])
-    assert "Too many are not codes" in told
+    assert "They are too many to be codes" in told
     assert "unknown" not in told
     assert dates(["x", "y"]).endswith("Name codes under 'unknown'.")
 

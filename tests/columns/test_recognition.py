@@ -107,7 +107,7 @@ def test_a_code_for_unknown_lies_far_from_numbers_with_commas_too() -> None:
 
 
 def test_a_wrong_decimal_sign_is_refused_with_the_right_one_named() -> None:
-    with pytest.raises(HierarchyError, match=r"42 or 3\.5,.*say decimal: ','") as refused:
+    with pytest.raises(HierarchyError, match=r"42 or 3\.5,.*add decimal: ','") as refused:
         bands({"intervals": [5]}, "36,6")
     assert refused.value.values == ("36,6",)
     with pytest.raises(HierarchyError, match="42 or 3,5"):

@@ -393,7 +393,7 @@ def test_a_header_that_ends_in_a_delimiter_is_told_so(tmp_path: Path) -> None:
 def test_a_title_above_the_header_is_told_as_such(tmp_path: Path) -> None:
     for text in (b"Station 4\na;b;c\n1;2;3\n", b"Station 4\na;b;c\n1;2,5;3\n", b"Station 4\n1;2,5\n"):
         (tmp_path / "data.csv").write_bytes(text)
-        with pytest.raises(DataError, match="If the first line is a title, remove it"):
+        with pytest.raises(DataError, match="If the first line is a title, remove this line"):
             counted(tmp_path / "data.csv")
     (tmp_path / "data.csv").write_bytes(b"note\na; b\nc; d; e\n")
     assert counted(tmp_path / "data.csv") == {("a; b",): 1, ("c; d; e",): 1}
@@ -480,7 +480,9 @@ def test_what_excel_calls_unicode_text_is_read(tmp_path: Path, encoding: str) ->
 
 def test_the_ending_that_would_do_is_told(tmp_path: Path) -> None:
     (tmp_path / "data.txt").write_bytes(b"Dear all\nhere it is\n")
-    with pytest.raises(DataError, match=r"first line\. If that is all, let its name end in \.csv"):
+    with pytest.raises(
+        DataError, match=r"first line\. If it has only one column, rename the file so that it ends in \.csv"
+    ):
         counted(tmp_path / "data.txt")
     (tmp_path / "data.dat").write_bytes(GOOD)
     with pytest.raises(DataError, match=r"If it is a text of rows, let its name end in \.csv\."):

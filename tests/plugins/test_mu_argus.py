@@ -389,7 +389,7 @@ def test_a_policy_with_it_reads_back() -> None:
     [
         ({"models": [{"k-anonymity": {"k": 2}}, {"average-risk": {"risk": 0.5}}]}, "k-anonymity is the only"),
         ({"models": [{"k-anonymity": {"k": 2, "unit": "row"}}]}, "k-anonymity is the only"),
-        ({"bounds": True}, "a blank looks like bounds that are empty"),
+        ({"bounds": True}, "a blank cell looks like empty bounds"),
     ],
 )
 def test_what_it_does_not_know_is_refused(entries: dict[str, Any], says: str) -> None:

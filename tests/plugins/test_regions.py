@@ -311,7 +311,7 @@ def test_a_finer_release_tells_what_it_began_with() -> None:
     [
         ({"metric": "height", "algorithm": "mondrian"}, CannotHonour, "a range has none"),
         ({"algorithm": {"mondrian": {"choose": "luck"}}}, PolicyError, "Option choose of mondrian"),
-        ({"algorithm": {"auto": {"refine": True, "cells": True}}}, PolicyError, "Ask for one of them"),
+        ({"algorithm": {"auto": {"refine": True, "cells": True}}}, PolicyError, "Choose one of them"),
         ({"algorithm": {"auto": {"cells": 3}}}, PolicyError, "Option cells"),
         ({"algorithm": {"auto": {"seed": 3}}}, UnknownName, "option of algorithm 'auto'"),
         ({"algorithm": {"auto": {"cells": True}}, "suppressed": "mask"}, PolicyError, "suppressed: drop"),

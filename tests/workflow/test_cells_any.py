@@ -239,10 +239,13 @@ def test_a_search_that_blanks_too_little_is_noticed(monkeypatch: pytest.MonkeyPa
         ({"algorithm": {"contour": {"cells": "all"}}}, "must be true, false or 'any', got 'all'"),
         ({"models": [{"k-anonymity": {"k": 4}}, {"distinct-l-diversity": {"l": 2}}]}, "distinct-l-diversity"),
         ({"models": [{"k-anonymity": {"k": 4, "unit": "illness"}}]}, "k-anonymity without unit"),
-        ({"models": [{"average-risk": {"risk": 0.1}}]}, "average-risk cannot judge"),
-        ({"suppressed": "mask"}, "cells look like"),
-        ({"local": True}, "local recodes what cells would blank"),
-        ({"algorithm": {"auto": {"cells": "any", "refine": True}}}, "refine recodes what cells would blank"),
+        ({"models": [{"average-risk": {"risk": 0.1}}]}, "average-risk cannot use"),
+        ({"suppressed": "mask"}, "Blank cells look like"),
+        ({"local": True}, "The options local and cells change the same records"),
+        (
+            {"algorithm": {"auto": {"cells": "any", "refine": True}}},
+            "The options refine and cells",
+        ),
     ],
 )
 def test_what_does_not_go_together_is_refused(changes: dict[str, Any], message: str, tmp_path: Path) -> None:

@@ -491,7 +491,7 @@ def test_nested_values_are_released_unchanged_but_are_no_quasi_identifier() -> N
 def test_bounds_and_masks_cannot_be_told_apart() -> None:
     policy = small(suppressed="mask")
     policy["columns"]["age"]["release_as"] = "bounds"
-    with pytest.raises(PolicyError, match="mask looks like bounds"):
+    with pytest.raises(PolicyError, match="would look like empty bounds"):
         shoal.Policy.load(policy)
 
 

@@ -202,7 +202,7 @@ def as_they_are(names: Sequence[str], **changes: Any) -> dict[str, Any]:
 
 def test_values_that_look_like_direct_identifiers_are_counted() -> None:
     table = pa.table(contacts())
-    advice = "make it an identifier, or take them out of it"
+    advice = "make the column an identifier, or remove them from its values"
     numbers = "telephone or social security numbers"
     of = "of its different values in the input"
     expected = (

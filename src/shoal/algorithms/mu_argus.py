@@ -192,7 +192,7 @@ class MuArgus(Algorithm):
                 "it counts how many records share few values, so k-anonymity is the only model it knows"
             )
         if problem.as_bounds:
-            return Refusal("a blank looks like bounds that are empty: use release_as: text")
+            return Refusal("a blank cell looks like empty bounds: use release_as: text")
         return None
 
     def search(self, problem: Problem, evaluate: Evaluator) -> Evaluation:

@@ -228,8 +228,8 @@ _AttackSensitive = Annotated[
 _RevealPersons = Annotated[
     bool,
     typer.Option(
-        help=f"Show up to {_MOST_PERSONS} persons who are singled out with what is learnt, and let error "
-        "messages show values of the data."
+        help=f"Show up to {_MOST_PERSONS} persons who are singled out, with what is learnt about them, and "
+        "let error messages show values of the data."
     ),
 ]
 

@@ -225,8 +225,8 @@ def _notes(name: str, kind: str, texts: Sequence[str], removed: bool) -> Iterato
     contents = " and ".join(found_within(texts))
     if contents:
         yield (
-            f"Column {name!r} has values that seem to hold {contents}: make it an identifier, which removes "
-            "it, or take them out of it."
+            f"Column {name!r} has values that seem to hold {contents}: make the column an identifier, which "
+            "removes it, or remove them from its values."
         )
     if differ_by_case_or_spaces(texts):
         yield (

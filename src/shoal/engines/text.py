@@ -31,7 +31,10 @@ from shoal.wording import plural
 _PART = 1 << 20  # bytes, less than the longest allowed line
 _LIMIT = "a line is larger than the limit"
 _NAMED = 5  # lines whose numbers an error lists
-_TITLE = "If the first line is a title, remove it: it must hold the column names, delimited like the rows."
+_TITLE = (
+    "If the first line is a title, remove this line. The first line must hold the column names, delimited "
+    "like the rows."
+)
 
 
 @dataclass(frozen=True)
@@ -264,7 +267,8 @@ def read_header(path: Path, ending: str, encoding: str = UTF_8) -> TextFile:
         raise DataError(f"{str(path)!r} has one name in its first line and more values below. {_TITLE}")
     if delimiter not in outside and ending == ".txt":
         raise DataError(
-            f"{str(path)!r} has one name in its first line. If that is all, let its name end in .csv."
+            f"{str(path)!r} has one column name in its first line. If it has only one column, rename the "
+            "file so that it ends in .csv."
         )
     names = next(csv.reader(io.StringIO(header, newline=""), delimiter=delimiter), [])
     if len(names) > 1 and all(names[:-1]) and not names[-1]:

@@ -66,7 +66,7 @@ class SensitiveModel(Model):
 
 
 def above_caps(distribution: Distribution, caps: FloatArray, tolerance: float = 0.0) -> FloatArray:
-    """Return a lower bound on the records that fail however a class is divided, (classes,).
+    """Return a lower bound on the records that fail, no matter how a class is divided, (classes,).
 
     A part of a class passes if no value exceeds its cap. `caps` are shares, one per entry.
 

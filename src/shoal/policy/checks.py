@@ -84,7 +84,9 @@ def check(policy: Policy) -> None:
                 f"Column {name!r}: release_as bounds is for hierarchies of intervals or cuts. Use text."
             )
     if policy.as_bounds and policy.suppressed == "mask":
-        raise PolicyError("suppressed: mask looks like bounds that are empty. Use release_as: text, or drop.")
+        raise PolicyError(
+            "Masked records would look like empty bounds. Use release_as: text, or suppressed: drop."
+        )
     for name in policy.as_bounds:
         conflicting = [shown for shown in policy.released(name) if shown in policy.columns]
         if conflicting:
@@ -100,17 +102,17 @@ def _check_search(policy: Policy) -> None:
     finishing = policy.finishing
     for finer in ("refine", "local"):
         if finishing["cells"] and finishing[finer]:
-            raise PolicyError(f"{finer} recodes what cells would blank. Ask for one of them.")
+            raise PolicyError(f"The options {finer} and cells change the same records. Choose one of them.")
     if finishing["local"] > 1 and policy.as_bounds:
         raise PolicyError(
-            f"Column {policy.as_bounds[0]!r}: several labels have no two ends. Use release_as: text, or "
-            "local: true, which has one label in a cell.",
+            f"Column {policy.as_bounds[0]!r}: a cell with several labels has no bounds. Use release_as: "
+            "text, or local: true, which has one label in a cell.",
             field="local",
         )
     _check_wildcards(policy)
     if finishing["cells"] and (policy.as_bounds or policy.suppressed == "mask"):
         raise PolicyError(
-            "cells look like bounds that are empty, and like masked records. Use "
+            "Blank cells look like empty bounds, and like masked records. Use "
             "release_as: text, and suppressed: drop."
         )
 
@@ -122,7 +124,7 @@ def _check_wildcards(policy: Policy) -> None:
         if not model.sizes_suffice:
             name = written if isinstance(written, str) else next(iter(written))
             raise PolicyError(
-                f"cells: any counts the records that match each record, which {name} cannot judge. Use "
+                f"With cells: any, each record has its own number of matches, which {name} cannot use. Use "
                 "k-anonymity without unit, or cells: true.",
                 field="algorithm",
             )

@@ -170,7 +170,8 @@ def _cannot_finish(problem: Problem, *, refine: bool, cells: Cells, local: bool)
     """Return why classes cannot get their own levels or blanked cells, or None if they can."""
     if cells == "any" and not all(model.sizes_suffice for model in problem.models):
         return Refusal(
-            "cells: any counts the records that match each record, only for k-anonymity without a unit",
+            "with cells: any, each record has its own number of matches, which only k-anonymity without a "
+            "unit can use",
             (Change(action="Use cells: true"),),
         )
     for requested, name in ((refine, "refine"), (bool(cells), "cells"), (local, "local")):

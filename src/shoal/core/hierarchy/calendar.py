@@ -218,9 +218,7 @@ def _advice(values: Sequence[str]) -> str:
     style = next(styles_of(values), None)
     if style:
         return f"They fit format: '{style}'. Give it, and write all dates of the table that way."
-    return (
-        "Too many are not codes: correct them in the table, or give the 'format' in which they are written."
-    )
+    return "They are too many to be codes. Correct them in the table, or give their 'format'."
 
 
 def _with_directives(style: str) -> str:

@@ -199,7 +199,7 @@ class Banded(Builder):
         example, other = ("3.5", COMMA) if self.decimal == POINT else ("3,5", POINT)
         return (
             f"not a number such as 42 or {example}, of at most 20 digits and below 1e60. Name codes under "
-            f"'unknown', say decimal: '{other}' if that is their decimal sign, or use another builder."
+            f"'unknown', add decimal: '{other}' if this is their decimal sign, or use another builder."
         )
 
 

@@ -331,7 +331,7 @@ class LatticeCharts:
         dark = self.tab.dark
         names = self.tab.workspace.table.level_names
         lattice = charts.lattice(view, self.positions, request.limit, exact, negotiation.node, names, dark)
-        label = f"{_note(view)} Drawn by the number of steps coarser and of records suppressed."
+        label = f"{_note(view)} The axes are the number of steps and of suppressed records."
         charts.draw(self.lattice, lattice, label=label, table=_table_by_height(rows))
         charts.draw(self.heights, charts.by_height(rows, request.limit / profile.records, dark))
         self.note.set_text(_note(view))

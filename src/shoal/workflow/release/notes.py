@@ -87,7 +87,7 @@ class ColumnReview:
             for words, number in zip(WITHIN, matches, strict=False)
             if number >= FEW
         ]
-        advice = "make it an identifier, or take them out of it"
+        advice = "make the column an identifier, or remove them from its values"
         return [f"of its different values in the input, {' and '.join(counts)}: {advice}"] if counts else []
 
     def _begins(self, name: str, labels: Mapping[str, Sequence[str]]) -> bool:
@@ -102,7 +102,7 @@ def mask_notes(policy: Policy, suppressed: int, *, masked: bool) -> Iterator[str
     if policy.masks and suppressed and not masked:
         yield (
             f"suppressed: mask was asked for, but {plural(suppressed, 'suppressed record')} had to be "
-            "dropped: fewer than k masked records, or rows that are empty in the input, would not hide them."
+            "dropped. At least k records must be masked, and no row of the input may be empty."
         )
 
 
