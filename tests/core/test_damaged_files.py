@@ -56,3 +56,11 @@ def test_a_whole_file_is_read(whole: Path, kind: str, monkeypatch: pytest.Monkey
     path.write_bytes((whole / f"whole.{kind}").read_bytes())
     told = damaged_inputs.outcome(kind, path)
     assert (told["code"], told["leak"], told.get("accident")) == (0, False, None), told
+
+
+@pytest.mark.parametrize(("kind", "number"), [("parquet", 56), ("regions", 54), ("regions", 58)])
+def test_what_was_an_accident_once_is_an_error(whole: Path, kind: str, number: int) -> None:
+    """Statistics that contradict the values of a Parquet file, and a range without an end."""
+    outcome = read_damaged(whole, kind, number, number + 1)[0]
+    assert (outcome["code"], "accident" in outcome) == (2, False)
+    assert "is damaged" in outcome["message"]

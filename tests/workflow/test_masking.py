@@ -460,6 +460,8 @@ def test_releases_and_applied_recipes_satisfy_the_models(algorithm: Any, tmp_pat
         rng = random.Random(f"{algorithm} {seed}")
         wish = random_policy(rng, algorithm)
         one, two = (random_rows(rng, rng.randint(5, 16)) for _ in range(2))
+        if len({row["label"] for row in one}) < 2:  # searches that predict the label refuse the table
+            continue
         try:
             release = shoal.anonymize(arrow(one), wish)
             check_release(wish, release, len(one))

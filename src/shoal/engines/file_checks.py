@@ -10,6 +10,7 @@ import gzip
 import struct
 import zipfile
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -19,6 +20,7 @@ import pyarrow.compute
 
 from shoal.errors import DataError
 from shoal.files.limits import LONGEST_CELL, check_cell, check_columns, check_unpacked, limits
+from shoal.wording import quote
 
 # The first bytes of a file, and for each format its name and its extensions.
 _BEGINNINGS = {
@@ -30,6 +32,30 @@ _BEGINNINGS = {
     b"\xd0\xcf\x11\xe0": ("an Excel file of before 2007", ()),
 }
 _TEXT = (".csv", ".tsv")
+
+
+def check_statistics(path: Path) -> None:
+    """Raise DataError if a Parquet file's statistics contradict its values: queries rely on both.
+
+    Reads the whole file, one row group at a time.
+    """
+    from pyarrow import parquet
+
+    with suppress(pa.ArrowException, OSError, TypeError), parquet.ParquetFile(path) as file:
+        for number in range(file.num_row_groups):
+            group, rows = file.metadata.row_group(number), file.read_row_group(number)
+            for column in map(group.column, range(group.num_columns)):
+                stated = column.statistics
+                if stated is None or not stated.has_min_max or column.path_in_schema not in rows.column_names:
+                    continue
+                actual = pa.compute.min_max(rows[column.path_in_schema]).as_py()
+                if (
+                    actual["min"] is not None
+                    and not stated.min <= actual["min"] <= actual["max"] <= stated.max
+                ):
+                    raise DataError(
+                        f"{quote(path)} is damaged: its statistics contradict its values. Use an intact copy."
+                    )
 
 
 def check_content(path: Path, ending: str) -> None:

@@ -512,9 +512,13 @@ class Run:
         return verification
 
     def check_recount(self, result: SearchResult) -> None:
-        """Raise if the table's counts differ from those at the start of the run."""
+        """Raise if the table changed since the start of the run, or is a damaged file."""
         if recount_differs(result.opened, self.policy, result.problem.counts, result.domains):
             raise table_changed()
+        if isinstance(self.source, str | Path) and str(self.source).lower().endswith(".parquet"):
+            from shoal.engines.file_checks import check_statistics
+
+            check_statistics(Path(self.source))
 
     def faults(self, result: SearchResult, verification: Verification, released: Any) -> list[str]:
         """Return the faults of a release; violated models count only if the search guarantees the models."""

@@ -138,6 +138,8 @@ def _is_cover(cover: Any) -> bool:
         labels = cover["labels"] if "labels" in cover else [cover["label"]]
         named = isinstance(labels, list) and all(isinstance(label, str) for label in labels)
         return type(cover["level"]) is int and cover["level"] >= 0 and named
+    if "from" in cover and not isinstance(cover["to"], str | int | float):
+        return False
     low, high = cover.get("ends", (0, 0))
     return (
         isinstance(cover["missing"], bool) and isinstance(low, int | float) and isinstance(high, int | float)
