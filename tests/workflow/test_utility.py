@@ -731,7 +731,7 @@ def test_the_command_shows_the_pair_that_is_asked_for(desk: Path) -> None:
     many = call(desk, "--pair", "stay,age").stdout
     cells = re.findall(r"(\d) +(\d\d-\d\d) +(\d+) +(\d+)", many)
     assert len(cells) == 15
-    left = int(re.findall(r"(\d+) of the records after have other labels; --json and --plots", many)[0])
+    left = int(re.findall(r"(\d+) of the records after have other labels, which are not listed", many)[0])
     assert left + sum(int(cell[3]) for cell in cells) == len(pd.read_csv(desk / "release.csv"))
 
 
