@@ -408,7 +408,7 @@ def test_a_table_that_cannot_be_read_says_so_in_place(page: Any, tmp_path: Path)
     expect(wrong).to_have_count(1)  # and no longer what was wrong with the one before
     path = path.rename(tmp_path / "notes.txt")
     upload(page, path)
-    wrong.filter(has_text="one name in its first line").wait_for()
+    wrong.filter(has_text="one column name in its first line").wait_for()
     expect(wrong).to_have_count(1)
 
 
