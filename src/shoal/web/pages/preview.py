@@ -16,8 +16,12 @@ class PreviewCard:
         with elements.box("tight", data_part="preview"):
             elements.tag("h3", "What becomes of each column")
             self.body = elements.box("tight")
-            self.job_view = JobView(tab, "preview", lambda _: self.draw())
-        preview = tab.workspace.preview
+            self.job_view = JobView(tab, "preview", lambda _: self.draw_or_start())
+        self.draw_or_start()
+
+    def draw_or_start(self) -> None:
+        """Show the preview, or start its job; a job that just ended may be of earlier settings."""
+        preview = self.tab.workspace.preview
         if preview.result is not None:
             self.draw()
         elif self.job_view.job is None:
